@@ -13,8 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The experiment `alpha` computes the results of section 3.1 of the paper: the noise
-// scale α* of each method at several step sizes.
+// alpha is section 3.1: α* of each method at several step sizes.
 var alpha = experiment{
 	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},
 	compute: computeAlpha, section: alphaSection,
@@ -123,8 +122,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 			at("AM0", "newton"), at("AM1", "newton"), at("AM2", "newton"), fmt.Sprintf("%.1f", number(t.where("AB2", "none", mid).rows[0][3])/.1)), false)
 }
 
-// paletteOffset returns the index of the first colour for the methods in a panel. The
-// first three colours belong to the three explicit methods.
+// paletteOffset leaves the first three colours to the explicit methods.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0
@@ -132,8 +130,8 @@ func paletteOffset(lin string) int {
 	return 3
 }
 
-// alphaCurve computes the log density as a function of α. The maximum of this function is
-// at α*. The LaTeX source of the paper contains a commented-out figure of these curves.
+// alphaCurve is the log density as a function of α, a figure that the source of the paper
+// has commented out.
 var alphaCurve = experiment{
 	name: "alphacurve", title: "Log-probability curves of α", tables: []string{"alphacurve"},
 	compute: computeAlphaCurve, section: alphaCurveSection,

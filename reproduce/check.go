@@ -19,16 +19,12 @@ import (
 //go:embed expected
 var expectedFiles embed.FS
 
-// A rule is a row of tolerances.csv. The rule states how the values in a column are
-// compared.
 type rule struct {
 	column, measure  string
 	mayDiverge       bool // a comparison with NaN on one side is false
 	tolerance, quick float64
 }
 
-// check compares the tables of the run with the expected tables, and prints the rows that
-// differ. If any row differs, check() returns an error.
 func (s *study) check() error {
 	spec, err := expected("tolerances")
 	if err != nil {
@@ -68,9 +64,8 @@ func (s *study) check() error {
 	return nil
 }
 
-// update replaces the expected files with the results of this run, which should be a full
-// run. Only every fourth row of fig2_draws is kept, because these draws are used only for
-// figures.
+// update wants a full run. It keeps every fourth row of fig2_draws, which only figures
+// use.
 func (s *study) update() error {
 	for _, e := range s.only {
 		for _, name := range e.tables {
@@ -103,7 +98,6 @@ func (s *study) update() error {
 	return nil
 }
 
-// picture writes the figure that the README shows.
 func (s *study) picture(t *table) error {
 	f, err := s.fig1Figure(t, 100)
 	if err != nil {
@@ -124,10 +118,7 @@ func expected(name string) (*table, error) {
 	return parseTable(name+".csv", b)
 }
 
-// compare compares the table `got` with the table `want`. The result contains a message
-// for each row of `got` that differs from the corresponding row of `want`, and for each
-// row of `want` that is missing from `got`. If the argument `quick` is true, the result
-// contains no messages for missing rows.
+// compare returns a message for each row that differs or, unless `quick`, is missing.
 func compare(got, want, rules *table, quick bool) []string {
 	if !slices.Equal(got.header, want.header) {
 		return []string{fmt.Sprintf("%s: header %v, expected %v", got.name, got.header, want.header)}
@@ -188,7 +179,6 @@ func compare(got, want, rules *table, quick bool) []string {
 	return lines
 }
 
-// unit returns the unit in which the tolerance for a column is measured.
 func (c rule) unit(t *table, got, want []string) float64 {
 	v := func(row []string, column string) float64 { return number(row[t.column(column)]) }
 	both := func(f func(row []string) float64) float64 { return math.Hypot(f(got), f(want)) }

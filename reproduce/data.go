@@ -17,8 +17,6 @@ import (
 //go:embed data.csv
 var builtInData string
 
-// sigma is the standard deviation of the measurement errors, which is assumed to be
-// known.
 const sigma = 0.1
 
 func (s *study) loadData() (err error) {

@@ -13,8 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// The experiment `fig1` makes figure 1, which shows the probabilistic backward Euler
-// method on the FitzHugh–Nagumo problem.
+// fig1 is backward Euler with noise on FitzHugh–Nagumo.
 var fig1 = experiment{
 	name: "fig1", title: "Figure 1: an ensemble of paths", tables: []string{"fig1", "fig1_exact"},
 	compute: computeFig1, section: fig1Section,
@@ -66,8 +65,6 @@ func computeFig1(ctx context.Context, s *study) error {
 	return nil
 }
 
-// addEnsemble appends a row for each time and component; each row begins with the cells
-// in the argument `key`.
 func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	d := e.Problem.Dim()
 	for i, at := range e.T {
@@ -77,8 +74,7 @@ func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	}
 }
 
-// ensembleOf reads an ensemble and the reference solution from the rows of a table. The
-// paths of the ensemble are not in the table.
+// ensembleOf has no paths, which are not in the table.
 func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 	names := t.distinct("component")
 	e := &probode.Ensemble{Problem: &probode.Problem{States: names, X0: make([]float64, len(names))}}
@@ -99,8 +95,6 @@ func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 	return e, ref
 }
 
-// fig1Figure draws two rows of panels. The first row shows n paths. The second row shows
-// the means and the bands that the table contains.
 func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	e, ref := ensembleOf(t)
 	// The file of the table does not contain the paths, but the same seed reproduces

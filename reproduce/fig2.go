@@ -16,20 +16,17 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The experiment `fig2` makes figure 2, which shows the posterior of (θ2, θ3) for the two
-// Euler methods. Each method is used in its classical and in its probabilistic form, at
+// fig2 is the posterior of (θ2, θ3) for both Euler methods, classical and with noise, at
 // four step sizes.
 var fig2 = experiment{
 	name: "fig2", title: "Figure 2: posteriors", tables: []string{"fig2", "fig2_draws", "fig2_proposal"},
 	compute: computeFig2, section: fig2Section,
 }
 
-// The appendix of the paper does not state the proposal distribution, although the
-// proposal affects the distribution from which the scheme samples. This program uses a
-// Gaussian random walk. For the first 1000 iterations, the covariance of the proposal is
-// (2.38²/3) diag(.02, .07, .05)². In later iterations, the covariance of the proposal is
-// (2.38²/3) (C + 1e-8 I), where C is the sample covariance of the chain so far. C is
-// updated every 10 iterations.
+// proposal is not in the paper, although it affects the distribution from which its
+// scheme samples: a random walk with covariance (2.38²/3) diag(.02, .07, .05)² for 1000
+// iterations, then (2.38²/3) (C + 1e-8 I), where C is that of the chain so far, updated
+// every 10.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
 const (
@@ -221,8 +218,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// limits returns an axis range for the values x. The range extends from the 0.1 %
-// quantile to the 99.9 % quantile, with a margin on both sides.
+// limits are the 0.1 % and 99.9 % quantiles with a margin.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]
@@ -230,8 +226,6 @@ func limits(x []float64) (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// intervals draws the posterior intervals in the table `fig2`. Each method has a row of
-// panels, and each parameter has a column of panels.
 func intervals(t *table, titles map[string]string) viz.Figure {
 	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}
 	truth := map[string]float64{"theta1": 0.2, "theta2": 0.2, "theta3": 3}

@@ -26,7 +26,6 @@ import (
 	"github.com/probode/probode/internal/shell"
 )
 
-// experiments lists the experiments in the order of the report.
 var experiments = []*experiment{&fig1, &alpha, &alphaCurve, &fig2, &orders, &meanSquare, &paths}
 
 func main() { shell.Main("reproduce", run) }

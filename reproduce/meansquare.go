@@ -8,9 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The experiment `meanSquare` tests part (iii) of the theorem in the paper: if the
-// classical method has order p, the mean-square error of the probabilistic method has
-// order 2p.
+// meanSquare is part (iii) of the theorem: order p of the classical method means order 2p
+// of the mean-square error.
 var meanSquare = experiment{
 	name: "meansquare", title: "Mean-square order of the probabilistic methods", tables: []string{"meansquare"},
 	compute: computeMeanSquare, section: meanSquareSection,
@@ -46,8 +45,8 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error from n paths.
-// If a path diverges, both results are NaN.
+// meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error, or NaN if a
+// path diverges.
 func meanSquareError(ctx context.Context, solver *probode.Solver, ref []float64, factor, n int, s *study) (ms, se float64, err error) {
 	type block struct{ sum, sum2 float64 }
 	const size = 8

@@ -9,9 +9,8 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The experiment `orders` determines the order of the classical methods (ξ = 0) from
-// their errors at several step sizes. According to the paper, AM-s keeps its order s+1 if
-// f is linearised at the current state (§2.4).
+// orders is the order of classical methods (ξ = 0). AM-s keeps order s+1 if f is
+// linearised at the current state, says §2.4.
 var orders = experiment{
 	name: "orders", title: "Order of the classical methods", tables: []string{"orders"},
 	compute: computeOrders, section: ordersSection,
@@ -52,9 +51,8 @@ func computeOrders(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The argument
-// `factor` is the step size of the path divided by the step size of the reference
-// solution.
+// maxError is max_i ‖Z_i − x(t_i)‖ in two components; `factor` is the step divided by
+// that of the reference.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {
@@ -64,9 +62,6 @@ func maxError(z, ref []float64, factor int) float64 {
 	return worst
 }
 
-// groupPanels returns one panel for the explicit methods and one for each linearisation
-// of the implicit methods. The panels show the values in the given column against h on
-// logarithmic axes.
 func groupPanels(t *table, column, label string, slopes map[string][]float64) viz.Figure {
 	f := viz.Figure{Columns: 2, Height: 760}
 	lo, hi := math.Inf(1), 0.

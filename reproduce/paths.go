@@ -13,10 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// The experiment `paths` computes random solution paths for two problems: protein
-// activation and FitzHugh–Nagumo. The figures show the mean and the standard deviation of
-// the paths. The noise scale α* is calibrated separately for each problem. In the LaTeX
-// source of the paper, the figures are commented out.
+// paths is the mean and sd of paths of protein activation and FitzHugh–Nagumo, with their
+// own α*: figures that the source of the paper has commented out.
 var paths = experiment{
 	name: "paths", title: "Path plots of two problems", tables: []string{"paths"},
 	compute: computePaths, section: pathsSection,

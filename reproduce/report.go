@@ -62,7 +62,6 @@ func (s *study) writeReport(path string) error {
 	return shell.WriteFile(path, []byte(b.String()))
 }
 
-// sectionOf makes the section about an experiment.
 func (s *study) sectionOf(e *experiment) (*section, error) {
 	var tables []*table
 	for _, name := range e.tables {

@@ -8,21 +8,17 @@ import (
 	"github.com/probode/probode/reproduce/internal/page"
 )
 
-// A section is the part of the report about one experiment, and is made from the files of
-// that experiment.
 type section struct {
 	page.Page
 	claims [][3]string // the statement of the paper, the result, the verdict
 }
 
-// folded writes a table that is hidden until the reader opens it.
 func (s *section) folded(title string, header []string, rows [][]string) {
 	fmt.Fprintf(s, "<details><summary>%s</summary>\n", html.EscapeString(title))
 	s.Table("class=scroll", header, rows)
 	s.WriteString("</details>\n")
 }
 
-// missing lists the rows in which a column is NaN, and states the reason.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
 	c := t.column(column)
@@ -36,8 +32,6 @@ func (s *section) missing(t *table, column, why string) {
 	}
 }
 
-// claim adds a statement from the paper, together with the result that confirms or
-// contradicts it.
 func (s *section) claim(paper, here string, holds bool) {
 	verdict := "bad"
 	if holds {

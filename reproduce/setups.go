@@ -12,8 +12,6 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A setup is a method, together with the text that describes it in the columns `method`
-// and `linearisation`.
 type setup struct {
 	method    probode.Method
 	name, lin string
@@ -29,8 +27,7 @@ func (u setup) String() string {
 
 var linearisations = []adams.Linearization{adams.Current, adams.Predictor, adams.Newton}
 
-// setups returns the Adams–Bashforth (AB) and Adams–Moulton (AM) methods with the given
-// numbers of steps. For each AM method, setups() returns one setup per linearisation.
+// setups has each AM method once for each linearisation.
 func setups(ab, am []int) []setup {
 	var out []setup
 	paper := map[string]float64{"AB1": .2, "AB2": .1, "AB3": .2, "AM0": .2, "AM1": .05, "AM2": .05}
@@ -49,7 +46,6 @@ func setups(ab, am []int) []setup {
 	return out
 }
 
-// eachStep calls do for every method and step size.
 func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	steps := []float64{.005, .01, .02, .05, .1}
 	if s.quick {
@@ -72,7 +68,6 @@ var (
 	backwardEuler = adams.Moulton{Steps: 0, Linearize: adams.Current}
 )
 
-// newSolver returns a solver on the uniform grid with step h.
 func newSolver(p *probode.Problem, m probode.Method, h, alpha float64) (*probode.Solver, error) {
 	g, err := probode.UniformGrid(p, nil, h)
 	if err != nil {
@@ -83,8 +78,7 @@ func newSolver(p *probode.Problem, m probode.Method, h, alpha float64) (*probode
 
 func fhn() *probode.Problem { return problems.FitzHughNagumo() }
 
-// halvings returns the reference solution on the grid with step size 0.1 × 2⁻ⁿ. This grid
-// contains all points of the coarser grids with step sizes 0.1 × 2⁻ᵏ, where 0 ≤ k < n.
+// halvings has step 0.1 × 2⁻ⁿ, with all points of the coarser grids.
 func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error) {
 	g, err := probode.UniformGrid(p, nil, 0.1/math.Exp2(float64(n)))
 	if err != nil {
@@ -93,9 +87,7 @@ func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error)
 	return accurate(ctx, p, g.Times())
 }
 
-// accurate returns the solution of p at the given times, with a global error of at most
-// 1e-10. The global error is estimated from integrations with different step sizes. If
-// the estimate is larger than 1e-10, accurate() returns an error.
+// accurate returns an error if the estimated global error is above 1e-10.
 func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {
 	const most = 1e-10
 	r, err := reference.Solve(ctx, p, times, reference.Settings{})

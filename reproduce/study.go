@@ -11,7 +11,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 )
 
-// An experiment reproduces one figure or table of the paper.
 type experiment struct {
 	name    string
 	title   string
@@ -20,8 +19,6 @@ type experiment struct {
 	section func(s *study, sec *section, tables []*table) // made from the files; fig1 draws its paths again from the seed
 }
 
-// A study holds the settings of one run of the program, and the data and models that
-// several experiments use.
 type study struct {
 	seed       uint64
 	quick      bool
@@ -36,8 +33,7 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-// paths returns the number of paths of an ensemble. The arguments are the numbers of
-// paths in a full run and in a quick run. The flag -paths sets a minimum number of paths.
+// paths is at least the flag -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick
@@ -52,8 +48,7 @@ func (s *study) dataName() string {
 	return html.EscapeString(s.dataFile)
 }
 
-// flags returns the flags whose values differ from the defaults. The report prints the
-// flags as part of the command that reproduces the numbers.
+// flags are those that differ from the defaults, for the command that the report prints.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

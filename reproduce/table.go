@@ -12,8 +12,7 @@ import (
 	"github.com/probode/probode/internal/shell"
 )
 
-// A table holds the contents of a CSV file. The figures of an experiment are made from
-// its tables. The experiment fig1 also plots paths, which are computed again from the
+// A table is a CSV file from which figures are made. Only fig1 also needs paths, from the
 // seed.
 type table struct {
 	name   string
@@ -21,8 +20,8 @@ type table struct {
 	rows   [][]string
 }
 
-// add appends a row. Numbers are rounded to 8 significant digits, because later digits
-// may differ between platforms. Missing values are NaN.
+// add rounds to 8 digits, because later ones may differ between platforms. Missing values
+// are NaN.
 func (t *table) add(cells ...any) {
 	if len(cells) != len(t.header) {
 		panic(fmt.Sprintf("%s: a row has %d cells: want %d", t.name, len(cells), len(t.header)))
@@ -46,7 +45,6 @@ func (t *table) add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// column returns the index of a column.
 func (t *table) column(name string) int {
 	for i, h := range t.header {
 		if h == name {
@@ -56,7 +54,6 @@ func (t *table) column(name string) int {
 	panic(fmt.Sprintf("%s has no column %q", t.name, name))
 }
 
-// where returns a table of the rows in which the first columns have the given values.
 func (t *table) where(key ...string) *table {
 	out := &table{name: t.name, header: t.header}
 	for _, row := range t.rows {
@@ -71,7 +68,6 @@ func (t *table) where(key ...string) *table {
 	return out
 }
 
-// floats returns a column as numbers.
 func (t *table) floats(name string) []float64 {
 	c := t.column(name)
 	out := make([]float64, len(t.rows))
@@ -81,7 +77,6 @@ func (t *table) floats(name string) []float64 {
 	return out
 }
 
-// distinct returns the different values of a column, in the order of first occurrence.
 func (t *table) distinct(name string) []string {
 	c := t.column(name)
 	var out []string
@@ -95,8 +90,6 @@ func (t *table) distinct(name string) []string {
 	return out
 }
 
-// number converts the text of a cell to a number. If the text is not a number, the result
-// is NaN.
 func number(cell string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {
@@ -105,11 +98,8 @@ func number(cell string) float64 {
 	return v
 }
 
-// cell formats a number in the same way as add. The formatted number can be an argument
-// of where.
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
-// save writes the table to the output directory.
 func (s *study) save(t *table) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -121,7 +111,6 @@ func (s *study) save(t *table) error {
 	return shell.WriteFile(filepath.Join(s.out, t.name+".csv"), b.Bytes())
 }
 
-// load reads a table.
 func (s *study) load(name string) (*table, error) {
 	return readTable(filepath.Join(s.out, name+".csv"))
 }
@@ -134,7 +123,6 @@ func readTable(path string) (*table, error) {
 	return parseTable(filepath.Base(path), b)
 }
 
-// parseTable reads a table; lines that begin with # are comments.
 func parseTable(name string, b []byte) (*table, error) {
 	r := csv.NewReader(bytes.NewReader(b))
 	r.Comment = '#'

@@ -34,8 +34,6 @@ import (
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
-// sources is the path of the folder with the scripts, relative to the top folder of the
-// repository.
 const sources = "environment/playground"
 
 func main() {
@@ -85,9 +83,8 @@ func build(out string) error {
 	return program(filepath.Join(out, "program.js"), texts["worker.js"])
 }
 
-// program writes the script that holds the program and its worker. The first line of the
-// script contains a hash of the program and the worker. If a script with this hash
-// already exists, it is not written again.
+// program does not write a script again that has the hash of program and worker in its
+// first line.
 func program(path, worker string) error {
 	wasm, err := compiled()
 	if err != nil {
@@ -136,12 +133,11 @@ func write(path, text string) error {
 	})
 }
 
-// Functions are inlined only in the packages that the variable `hot` lists. In all other
-// packages inlining is turned off, which makes the compressed program a tenth smaller.
+// hot packages have inlined functions. Without them elsewhere, the compressed program is
+// a tenth smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
-// compiled compiles the program to WebAssembly. The compiled program contains neither the
-// path of the repository nor the hash of the git commit.
+// compiled has neither the path of the repository nor the hash of the commit.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")
 	if err != nil {

@@ -33,8 +33,6 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// everywhere lists the platforms of a release, each as GOOS/GOARCH. The archive for the
-// last platform, js/wasm, contains the playground, which runs in browsers.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
 func main() {
@@ -60,7 +58,6 @@ func main() {
 
 var heading = regexp.MustCompile(`(?m)^## (.*)$`)
 
-// versionOf reads the version from the first heading of the changelog.
 func versionOf(changelog string) (string, error) {
 	text, err := os.ReadFile(changelog)
 	if err != nil {
@@ -73,7 +70,6 @@ func versionOf(changelog string) (string, error) {
 	return string(found[1]), nil
 }
 
-// release builds the archives and computes their checksums.
 func release(ctx context.Context, version, out string, targets []string) error {
 	for _, t := range targets {
 		if !slices.Contains(everywhere, t) {
@@ -118,7 +114,6 @@ func release(ctx context.Context, version, out string, targets []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// program returns the files in the archive for one system.
 func program(ctx context.Context, version, system, arch, name string) ([]file, error) {
 	data, err := build(ctx, version, system, arch)
 	if err != nil {
@@ -127,8 +122,6 @@ func program(ctx context.Context, version, system, arch, name string) ([]file, e
 	return read([]file{{name, data, 0o755}}, "LICENSE", "README.md", "CHANGELOG.md")
 }
 
-// playground returns the files of the playground page. The files include ECharts, which
-// the script environment/lab must download first.
 func playground(ctx context.Context) ([]file, error) {
 	const folder = "environment/playground/built/"
 	if text, err := exec.CommandContext(ctx, "go", "run", "./environment/playground").CombinedOutput(); err != nil {
@@ -138,7 +131,6 @@ func playground(ctx context.Context) ([]file, error) {
 		folder+"echarts.min.js", folder+"echarts-LICENSE", folder+"echarts-NOTICE", "LICENSE")
 }
 
-// read reads the files at the given paths, and appends them to the argument `files`.
 func read(files []file, paths ...string) ([]file, error) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -150,11 +142,9 @@ func read(files []file, paths ...string) ([]file, error) {
 	return files, nil
 }
 
-// build compiles the program for an operating system and a processor architecture, and
-// returns the executable file. Every machine builds the same program, because the program
-// contains neither the path of the repository nor the hash of the git commit. The program
-// is compiled for the oldest processor that Go supports, so that every build rounds
-// floating-point numbers in the same way.
+// build makes the same program on every machine, without the path of the repository or
+// the hash of the commit. It is for the oldest processor that Go supports, so that every
+// build rounds in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {
@@ -171,7 +161,6 @@ func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	return os.ReadFile(program)
 }
 
-// file describes an entry in an archive.
 type file struct {
 	name string
 	data []byte

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// If another program has the file open, rename keeps trying for about one second.
-// Windows neither moves nor replaces a file that another program has open. A virus
-// scanner, for example, may briefly open a file that has just been written.
+// rename tries for a second while another program, such as a virus scanner, has the file
+// open.
 func rename(from, to string) error {
 	const sharingViolation = syscall.Errno(32)
 	for wait := time.Millisecond; ; wait *= 2 {

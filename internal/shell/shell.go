@@ -91,7 +91,6 @@ func NoBlanks(flags *flag.FlagSet) (err error) {
 	return err
 }
 
-// names lists the flags.
 func names(flags *flag.FlagSet) string {
 	var all []string
 	flags.VisitAll(func(f *flag.Flag) { all = append(all, "-"+f.Name) })

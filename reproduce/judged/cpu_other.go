@@ -6,6 +6,5 @@ import "time"
 
 var began = time.Now()
 
-// used returns the time since the process started, because the processor time cannot be
-// read on this operating system without further packages.
+// used is the time since the start: no further packages for processor time.
 func used() time.Duration { return time.Since(began) }

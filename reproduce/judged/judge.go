@@ -26,24 +26,19 @@ var (
 )
 
 const (
-	// threshold is the largest shift of a parameter, in standard deviations, that is
-	// considered negligible. If D is below smallD, then to first order no parameter,
-	// including the noise scales, shifts by more than the threshold.
+	// threshold is the largest negligible shift in standard deviations. For D < smallD no
+	// parameter, not even a noise scale, shifts by more to first order.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
-	// End points of searches are also examined if their log-likelihoods are at most
-	// `near` below the best one. Two end points are treated as one point if
-	// their log-likelihoods differ by less than the constant `same`.
-	near = 10
-	same = 0.01
-	// mostStarts is the largest number of searches that start at random points.
+	// End points at most `near` below the best are examined. Those within `same` of each
+	// other count as one.
+	near       = 10
+	same       = 0.01
 	mostStarts = 20
-	// The reference solution is accurate enough if the error of its log-likelihood is
-	// below the constant `accurate`.
+	// accurate is the largest error of the reference log-likelihood.
 	accurate = 1e-3
 )
 
-// A result holds the values that could be computed for a problem.
 type result struct {
 	Name                                         string
 	Inputs                                       string // see the function inputs()
@@ -57,7 +52,6 @@ type result struct {
 	Problem                                      string  `json:",omitempty"` // why there is no more
 }
 
-// byMethod contains the results of one method for a problem.
 type byMethod struct {
 	Method string
 	Losses []loss // by tolerance, at the best point; those that were computed in time
@@ -78,23 +72,18 @@ type byMethod struct {
 	Elsewhere, Ends int
 }
 
-// A loss describes the effect of a tolerance on the log-likelihood: see model.Loss.
 type loss struct {
 	Tolerance, Loss, D float64
 	Failed             string `json:",omitempty"`
 }
 
-// A budget limits the processor time that is spent on a problem.
 type budget struct {
 	ctx          context.Context
 	begin, limit time.Duration
 }
 
-// If the budget of processor time is used up, the context is cancelled with the reason
-// errTime.
 var errTime = errors.New("not done in time")
 
-// until returns a context that ends when the given fraction of the time is used up.
 func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(b.ctx)
 	check := func() {
@@ -114,8 +103,7 @@ func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// judge computes as many results for a problem as the time limit allows. If one stage of
-// the computation does not use all its time, the rest is available to the next stage.
+// judge leaves to the next stage the time that one does not use.
 func judge(ctx context.Context, file string, limit time.Duration) *result {
 	clock := &budget{ctx, used(), limit}
 	r := &result{Name: nameOf(file)}
@@ -158,12 +146,9 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// search returns a list of points that begins with the best point. Every point in the
-// list is either theta or the end point of a search. The list leaves out points at which
-// the log-likelihood is lower than the best one by the constant `near` or more. The first
-// search starts at theta, and the others start at random points. An end point counts as
-// better than theta only if its log-likelihood is higher by more than the constant
-// `same`.
+// search returns the best point first, and others less than `near` below it: theta, and
+// the ends of searches from theta and from random points. An end is better than theta
+// only by more than `same`.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
@@ -194,8 +179,7 @@ func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float
 	return points
 }
 
-// settings returns the settings of a method with a relative tolerance. As in most ODE
-// solvers, the tolerance alone limits the length of the steps.
+// settings limits steps by the tolerance alone, as most ODE solvers do.
 func settings(name string, tolerance float64) model.LikelihoodSettings {
 	method, err := catalog.Parse(name)
 	if err != nil {
@@ -204,9 +188,8 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 	return model.LikelihoodSettings{Method: method, Tolerance: probode.Tolerance{Relative: tolerance}, MaxStep: math.Inf(1)}
 }
 
-// lose computes the losses of all methods at a point, and stops when the fraction `until`
-// of the time budget has been used. The method returns true if the accurate solver has
-// computed the log-likelihood.
+// lose stops at the fraction `until` of the time, and reports whether the accurate
+// log-likelihood is known.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -247,9 +230,7 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 	return true
 }
 
-// loosest returns the loosest tolerance such that D is below `limit` at this tolerance
-// and at all tighter ones. The result is zero if the solver fails at the tightest
-// tolerance, or if D is not below `limit` there.
+// loosest is zero if D is not below `limit` at the tightest tolerance.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -260,15 +241,13 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	return tolerance
 }
 
-// unused reports whether D is zero at every tolerance. If D is zero at every tolerance,
-// the likelihood does not depend on the solver.
+// unused reports D = 0 everywhere: the likelihood does not depend on the solver.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
 
-// certify searches for the loosest tolerance that can be certified. The method considers
-// only tolerances at which D is below the threshold. The search stops when the fraction
-// `until` of the time budget has been used.
+// certify tries only tolerances at which D is below the threshold, up to the fraction
+// `until` of the time.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()
@@ -301,11 +280,8 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	}
 }
 
-// notNear is one of the reasons that certificate() returns.
 const notNear = "the best point is not near a mode of the posterior"
 
-// certificate returns the reason why a tolerance is not certified, or "" if the tolerance
-// is certified.
 func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance float64, s certify.Settings) string {
 	set := settings(name, tolerance)
 	setup := probode.Setup{Method: set.Method, Mesh: probode.Adaptive{Tolerance: set.Tolerance, MaxSteps: 1e6}} // as many steps as for the losses
@@ -331,8 +307,7 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// elsewhere computes D at the given points, with a tolerance that is sufficient at the
-// best point. The method counts the points at which D is below the constant smallD.
+// elsewhere counts the points with D < smallD, at the tolerance of the best one.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
 	if tolerance == 0 {
@@ -351,9 +326,7 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// why describes the error err in one line. If ctx has ended, the function returns the
-// cause of the cancellation. If ctx has not ended, the function returns the first line of
-// the message of err.
+// why is the cause of the cancellation, or the first line of err.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -361,7 +334,6 @@ func why(ctx context.Context, err error) string {
 	return oneLine(err)
 }
 
-// oneLine returns the first line of the message of an error.
 func oneLine(err error) string {
 	s, _, _ := strings.Cut(err.Error(), "\n")
 	return s

@@ -71,8 +71,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// inputs describes what a result depends on: the time limit, and all files
-// in the folder of the problem.
+// inputs are the time limit and all files in the folder.
 func inputs(file string, limit time.Duration) (string, error) {
 	h := sha256.New()
 	root := os.DirFS(filepath.Dir(file))
@@ -87,14 +86,11 @@ func inputs(file string, limit time.Duration) (string, error) {
 	return fmt.Sprintf("limit %v, files %x", limit, h.Sum(nil)[:8]), err
 }
 
-// known reports whether a file contains a result that was computed from the
-// given inputs.
 func known(file, inputs string) bool {
 	r, err := read(file)
 	return err == nil && r.Inputs == inputs
 }
 
-// judgeAll examines those problems in a folder for which there is no result yet.
 func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration) error {
 	if petab == "" {
 		return errors.New("the folder of problems is not given: use the flag -petab DIR, or run `make judged PETAB=DIR`")
@@ -141,7 +137,6 @@ func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration)
 	return nil
 }
 
-// results reads all results in a folder, in the order of the file names.
 func results(out string) (list []*result, err error) {
 	files, err := filepath.Glob(filepath.Join(out, "*.json"))
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/probode/probode/reproduce/internal/page"
 )
 
-// writeTable writes a row for each problem, method and tolerance.
 func writeTable(name string, list []*result) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b) // to memory, where writing cannot fail
@@ -37,11 +36,8 @@ func writeTable(name string, list []*result) error {
 	return shell.WriteFile(name, b.Bytes())
 }
 
-// about explains the table.
 const about = "For each method the table gives the largest relative tolerance that is small enough for every parameter. A certificate at the best point confirms each tolerance that has no dagger. A dagger marks a tolerance without a certificate; the last column gives the reason. At a tolerance with a dagger, and at all smaller tolerances that were tried, D at the best point is below the limit of %.2g. “1 of 2” means that D was also computed at two other points, and was below the limit at one of them. Each of the two points is either the end of a search or the point with the nominal parameter values. At both points, the log-likelihood is at most %d below its value at the best point. The absolute tolerance of a component is the relative tolerance multiplied by a thousandth of the largest absolute value of this component. No maximum step length is set."
 
-// writePage writes an HTML page with a figure of D against the tolerance and a table of
-// the problems.
 func writePage(name string, list []*result) error {
 	var p page.Page
 	p.WriteString("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Verdicts on published models</title>\n<style>\n" + page.Style + "body { max-width: 1400px; }\n.why td:last-child { min-width: 13rem; }\n</style>\n")
@@ -58,10 +54,8 @@ func writePage(name string, list []*result) error {
 	return shell.WriteFile(name, []byte(p.String()))
 }
 
-// aboutLosses explains the table of losses.
 const aboutLosses = "For each method and each relative tolerance, the table shows the change in the log-likelihood at the best point: the value with the method minus the accurate value. A cell is empty if the time limit was reached before its value was computed."
 
-// writeMarkdown writes the tables of the page as Markdown.
 func writeMarkdown(name string, list []*result) error {
 	var b strings.Builder
 	table := func(header []string, rows [][]string) {
@@ -76,10 +70,8 @@ func writeMarkdown(name string, list []*result) error {
 	return shell.WriteFile(name, []byte(b.String()))
 }
 
-// leastD and mostD are the smallest and the largest value of D in the figure.
 const leastD, mostD = 1e-6, 1e4
 
-// figure draws D against the tolerance, with a panel for each method.
 func figure(list []*result) viz.Figure {
 	f := viz.Figure{Columns: len(methodNames), Height: 420}
 	for k, name := range methodNames {
@@ -110,7 +102,6 @@ func header() []string {
 	return append(h, "CPU s", "why not")
 }
 
-// rows returns the rows of the table.
 func rows(list []*result) (out [][]string) {
 	for _, r := range list {
 		row := []string{r.Name, "", "", ""}
@@ -139,7 +130,6 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// cell returns the text of a table cell. The constant `about` explains the notation.
 func (b *byMethod) cell() string {
 	var s string
 	switch {
@@ -156,8 +146,6 @@ func (b *byMethod) cell() string {
 	return s
 }
 
-// reasons returns the reasons why results are missing. A reason that applies to several
-// methods is given only once.
 func (r *result) reasons() string {
 	var list []string
 	if r.Problem != "" {
@@ -186,7 +174,6 @@ func lossHeader() []string {
 	return h
 }
 
-// lossRows returns the rows of the table of losses.
 func lossRows(list []*result) (out [][]string) {
 	for _, r := range list {
 		for _, m := range r.Methods {
@@ -213,8 +200,7 @@ func lossRows(list []*result) (out [][]string) {
 	return out
 }
 
-// short shortens the error message of a solver: it omits the names of the problem and the
-// solver, the state, and any advice.
+// short leaves out the problem, the solver, the state and advice.
 func short(why string) string {
 	for _, end := range []string{": want", ", x = ["} {
 		if what, _, cut := strings.Cut(why, end); cut {

@@ -64,14 +64,12 @@ const (
 	apart = 6    // a search that ends more than this number of sds from the truth is stuck
 )
 
-// A study holds the estimates that each search found for each data set.
 type study struct {
 	truth     []float64
 	searches  []search
 	estimates [][][]float64 // by search and data set; nil where the search failed
 }
 
-// A search maximises one likelihood.
 type search struct {
 	name  string
 	truth bool // it begins at the true parameters
@@ -83,11 +81,10 @@ type search struct {
 	dalton     bool
 }
 
-// falling is a schedule for diffusion tempering [Beck et al. 2024]. The best value of κ²
-// for the FitzHugh–Nagumo model is about 10⁴.
+// falling is for diffusion tempering [Beck et al. 2024]. The best κ² for FitzHugh–Nagumo
+// is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
-// searches holds the searches in the order of the rows of the table.
 var searches = []search{
 	{name: "least squares from the truth", truth: true},
 	{name: "least squares"},
@@ -97,7 +94,6 @@ var searches = []search{
 	{name: "DALTON, tempered", diffusions: falling, dalton: true},
 }
 
-// compute performs the given searches for all data sets.
 func compute(ctx context.Context, searches []search, sets int, seed uint64) (*study, error) {
 	p := problems.FitzHughNagumo()
 	s := &study{truth: p.Theta, searches: searches, estimates: make([][][]float64, len(searches))}
@@ -134,8 +130,7 @@ func compute(ctx context.Context, searches []search, sets int, seed uint64) (*st
 	return s, nil
 }
 
-// model returns a model with Gaussian errors and log-normal priors. The priors are so
-// wide that they have almost no effect on the estimates.
+// model has priors so wide that they have almost no effect.
 func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(noise)}}}}}
 	for _, name := range p.Params {
@@ -144,8 +139,6 @@ func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	return m
 }
 
-// estimate returns the parameters at which the search ends. The method returns an error
-// if the density is zero at the starting point of a climb, or cannot be computed there.
 func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]float64, error) {
 	if w.diffusions == nil {
 		return climb(ctx, &bayes.Posterior{Model: m, Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Through(0.025)}}, from)
@@ -169,8 +162,6 @@ func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]
 	return from[:len(from)-1], nil // without κ²
 }
 
-// climb climbs from a point to a maximum of the posterior density, and returns the
-// parameters there.
 func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -194,11 +185,8 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	return theta, nil
 }
 
-// spread computes the standard deviation of log θ over the data sets, for each parameter
-// θ. Data sets in which search i got stuck are left out. The second result is the number
-// of data sets in which the search got stuck. A failed search counts as stuck. If limits
-// are given, a search also counts as stuck if the error in the logarithm of a parameter
-// is larger than the limit for this parameter.
+// spread is the sd of log θ without the data sets in which search i failed or was farther
+// off than a limit. It returns their number.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {
@@ -220,7 +208,6 @@ func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	return sd, stuck
 }
 
-// write writes the table.
 func (s *study) write(out io.Writer) error {
 	best, _ := s.spread(0, nil)
 	limit := make([]float64, len(best))

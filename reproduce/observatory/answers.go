@@ -19,9 +19,8 @@ import (
 // replaces an accurate solver. The functions also measure how much computation the coarse
 // solver saves.
 
-// An answer is a row of the table answers.csv, for one posterior, one remedy and one step
-// size. A bias is the difference between two posterior means, in units of the posterior
-// standard deviation under the accurate solver.
+// An answer is a row of answers.csv. Biases are in posterior sds under the accurate
+// solver.
 type answer struct {
 	Question string  `csv:"posterior"`
 	Remedy   string  `csv:"remedy"`
@@ -46,8 +45,6 @@ type answer struct {
 
 func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
 
-// compare compares the draws in the argument `got` with the draws in the argument
-// `accurate`, and stores the results in the answer.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()
 	a.Ratio, a.Bias, a.ESS = [2]float64{math.Inf(1), 0}, 0, math.Inf(1)
@@ -67,7 +64,6 @@ func (a *answer) compare(accurate, got *mcmc.Chains) {
 	}
 }
 
-// answerAll computes the answers that are not yet in the table.
 func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) error {
 	err := o.each(len(o.questions), func(i int) error {
 		q := &o.questions[i]
@@ -86,8 +82,7 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 	})
 }
 
-// answer computes the missing answers to one question. The posterior under the accurate
-// solver is sampled only if an answer is missing.
+// answer samples the accurate posterior only if an answer is missing.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior
@@ -120,8 +115,6 @@ func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[a
 	return nil
 }
 
-// accurate samples the posterior of a question with the accurate solver. The method
-// returns the posterior and the draws.
 func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posterior, *mcmc.Chains, error) {
 	p, err := q.model(ctx, o.seed)
 	if err == nil {
@@ -134,8 +127,7 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 	return p, chains, err
 }
 
-// one computes one answer. The unit of a.Work is one numerical solution with the coarsest
-// step size.
+// one counts a.Work in solutions with the coarsest step.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0

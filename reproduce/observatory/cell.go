@@ -16,8 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// solved describes a cell and its classical solution. A cell is a combination of a
-// method, a problem, and a step size or tolerance. Missing numbers are NaN.
+// solved has NaN for missing numbers.
 type solved struct {
 	Problem     string  `csv:"problem"`
 	Kind        string  `csv:"kind"`
@@ -32,16 +31,15 @@ type solved struct {
 	Alpha       float64 `csv:"alpha"`
 }
 
-// spread describes how well the computed standard deviations match the errors, at values
-// of θ that were not used for the calibration.
+// spread compares standard deviations with errors at other θ than those of the
+// calibration.
 type spread struct {
 	Square   float64    `csv:"mean_square"` // of the standardised error
 	Within   [2]float64 `csv:"within_1sd within_2sd"`
 	Coverage [4]float64 `csv:"coverage_50 coverage_68 coverage_90 coverage_95"`
 }
 
-// A row contains the results of one rule in one cell. The row for the rule "none"
-// contains only the results of the classical method.
+// A row of the rule "none" has only the classical results.
 type row struct {
 	solved
 	Rule        string  `csv:"rule"`
@@ -64,14 +62,10 @@ type row struct {
 
 func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r.Size, r.Rule}, "|") }
 
-// cell returns a name for the cell to which the row belongs.
 func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 
-// judged reports whether the rule of the row was assessed.
 func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
 
-// For each component, components returns the mean square of the standardised errors.
-// Unknown values are omitted.
 func (r *row) components() []float64 {
 	var out []float64
 	for s := range strings.SplitSeq(r.Each, ";") {
@@ -82,7 +76,6 @@ func (r *row) components() []float64 {
 	return out
 }
 
-// observe computes the cells that are not yet in the table.
 func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
 	err := o.each(len(o.subjects), func(i int) error {
 		t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
@@ -122,7 +115,6 @@ func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
 	})
 }
 
-// A cell is a combination of a method, a problem, and a step size or tolerance.
 type cell struct {
 	o       *observatory
 	t       *truth
@@ -130,8 +122,6 @@ type cell struct {
 	level   int // of three
 }
 
-// mesh returns the mesh of a cell, and the text that describes the mesh in the column
-// `size`.
 func (c *cell) mesh() (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]
@@ -141,8 +131,7 @@ func (c *cell) mesh() (probode.Mesh, string) {
 	return probode.Uniform(h), fmt.Sprintf("h %.4g", h)
 }
 
-// known reports whether the table has all rows of the cell. If the row for a rule is
-// missing, the whole cell is computed again.
+// known reports whether all rows are there; otherwise the whole cell is computed again.
 func (c *cell) known(cells *ledger[row]) bool {
 	_, size := c.mesh()
 	r := row{solved: solved{Problem: c.t.p.Name, Method: c.entrant.name, Size: size}, Rule: "none"}
@@ -158,18 +147,15 @@ func (c *cell) known(cells *ledger[row]) bool {
 	return true
 }
 
-// rules returns the rules that the method of the cell can use.
 func (c *cell) rules() []rule {
 	return slices.DeleteFunc(slices.Clone(c.o.rules), func(r rule) bool { return c.entrant.blind && r.scaling == probode.ScaleLocal })
 }
 
-// budget limits the computation for one rule in a cell: the number of evaluations of f
-// and J, multiplied by the number of components, must not exceed this constant.
+// budget is for one rule in a cell: evaluations of f and J times components.
 const budget = 1.5e7
 
-// compute computes the results for a cell, and returns one row for each rule. If a
-// computation fails, the status in its row says so; compute() returns an error only if
-// ctx is done.
+// compute puts failures into the status of a row, and returns an error only if ctx is
+// done.
 func (c *cell) compute(ctx context.Context) ([]row, error) {
 	m := c.entrant.method()
 	mesh, size := c.mesh()
@@ -195,13 +181,11 @@ func (c *cell) compute(ctx context.Context) ([]row, error) {
 	return rows, nil
 }
 
-// oneLine returns the first line of the message of an error.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return text
 }
 
-// cost measures the error and the cost of the classical solution.
 func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	p := c.t.p
 	var f, j atomic.Int64
@@ -255,8 +239,7 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	return err
 }
 
-// calibrated calibrates the noise at the nominal θ of the problem, and assesses the
-// calibrated noise at the other values of θ.
+// calibrated assesses the noise of the nominal θ at the others.
 func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Mesh, r rule, out *row) error {
 	t, paths := c.t, c.o.paths
 	if cost := float64(out.Evaluations+out.Jacobians*t.p.Dim()) * float64(t.p.Dim()); cost*float64(paths)*20 > budget {
@@ -304,7 +287,6 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 	return nil
 }
 
-// fill writes the verdict to a row.
 func (v *verdict) fill(r *row) {
 	n := float64(v.points)
 	r.Points, r.Excluded = v.points, v.excluded

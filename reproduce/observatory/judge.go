@@ -10,8 +10,6 @@ import (
 // The functions in this file compare the spread of the paths with the errors of the
 // solver. The comparison uses values of θ that were not used for the calibration.
 
-// A verdict holds the results of a comparison of one or more ensembles with accurate
-// solutions.
 type verdict struct {
 	points   int // grid points times components that count
 	excluded int // those at which the error is unknown or does not exist
@@ -27,10 +25,8 @@ type verdict struct {
 
 func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: make([]float64, d)} }
 
-// add adds the ensemble e to the verdict. The argument x is the accurate solution at the
-// times of e, and the argument xerr is its error; both are in row-major order. The score
-// of a component is divided by the size of this component, which is given in the argument
-// `size`. Times with an index i < first are ignored.
+// add compares with x, whose error is xerr, by rows of times from `first` on. A score is
+// in units of the `size` of its component.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })
@@ -87,9 +83,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	}
 }
 
-// crps returns the continuous ranked probability score E|X − y| − ½ E|X − X′| of the
-// sorted draws X, given the true value y [Gneiting & Raftery 2007, §4.2]. The score is
-// corrected for the bias due to the finite number of draws.
+// crps is E|X − y| − ½ E|X − X′| of the sorted draws [Gneiting & Raftery 2007, §4.2],
+// corrected for their number.
 func crps(sorted []float64, y float64) float64 {
 	n := float64(len(sorted))
 	var near, apart float64
@@ -100,9 +95,8 @@ func crps(sorted []float64, y float64) float64 {
 	return near/n - apart/(n*(n-1))
 }
 
-// meanSquare returns the mean square of the standardised errors, and a band of two
-// standard errors on either side of its logarithm. The standard error is estimated from
-// the variation between ensembles.
+// meanSquare has a band of two standard errors on the log, by the variation between
+// ensembles.
 func (v *verdict) meanSquare() (mean float64, band [2]float64) {
 	for _, s := range v.each {
 		mean += s / float64(v.points)
@@ -120,5 +114,4 @@ func (v *verdict) meanSquare() (mean float64, band [2]float64) {
 	return mean, [2]float64{mean * math.Exp(-2*rel), mean * math.Exp(2*rel)}
 }
 
-// levels holds the levels of the central intervals of row.Coverage.
 var levels = []float64{0.5, 0.68, 0.9, 0.95}

@@ -12,15 +12,14 @@ import (
 // This file lists the methods, problems and rules of the study. The tables and figures
 // cover every method, problem and rule in these lists.
 
-// An entrant is a method, together with the kind of grid on which the method is tested.
 type entrant struct {
 	name  string // a name for catalog.Parse
 	tols  []float64
 	blind bool // the method does not estimate local errors, so no rule can use them
 }
 
-// Methods on uniform grids are used with three step sizes that depend on the problem. The
-// other methods use frozen grids with a tolerance relative to the size of each component.
+// entrants on uniform grids have three step sizes for each problem, and others frozen
+// grids with a tolerance relative to each component.
 var entrants = []entrant{
 	{name: "ab1"}, {name: "ab2"}, {name: "ab4"},
 	{name: "am0"}, {name: "am1"}, {name: "am2"},
@@ -41,8 +40,6 @@ func (e *entrant) method() probode.Method {
 	return m
 }
 
-// A subject is a test problem. The field `kind` describes the behaviour of the problem's
-// solution.
 type subject struct {
 	kind string
 	name string // "" for the name of the problem
@@ -64,7 +61,7 @@ const (
 
 var kinds = []string{smooth, decays, swings, keeps, chaotic, grids, stiff}
 
-// The problems that take the longest time come last.
+// subjects end with those that take longest.
 var subjects = []subject{
 	{kind: smooth, make: problems.Logistic},
 	{kind: smooth, make: problems.LotkaVolterra},
@@ -99,15 +96,12 @@ func (s *subject) problem() *probode.Problem {
 	return p
 }
 
-// A rule determines how the noise is calibrated.
 type rule struct {
 	name    string
 	rule    calibrate.Criterion
 	scaling probode.Scaling
 }
 
-// The page compares the recommended rule with the rule of the paper, in which the noise
-// depends on the step size and not on estimates of local errors.
 const recommended, asInPaper = "log, local", "paper"
 
 var rules = []rule{
@@ -117,10 +111,7 @@ var rules = []rule{
 	{name: recommended, rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
-// For a given method, shown returns the name of the rule whose results the page shows.
-// For most methods, shown() returns the recommended rule, which uses estimates of local
-// errors. For a method that does not estimate local errors, shown() returns the rule
-// "log", in which the noise depends on the step size.
+// shown is the recommended rule, or "log" for a method without local errors.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
 	if i >= 0 && entrants[i].blind {
@@ -133,7 +124,6 @@ func ruleNamed(name string) *rule {
 	return &rules[slices.IndexFunc(rules, func(r rule) bool { return r.name == name })]
 }
 
-// quickly returns only a few entries of each list, for tests.
 func quickly() ([]subject, []entrant) {
 	var es []entrant
 	for _, e := range entrants {

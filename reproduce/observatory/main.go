@@ -61,7 +61,6 @@ func run(ctx context.Context, args []string) error {
 	return o.run(ctx, *only)
 }
 
-// run computes the results that are missing and writes the page.
 func (o *observatory) run(ctx context.Context, only string) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

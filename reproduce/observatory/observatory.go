@@ -5,7 +5,6 @@ import (
 	"sync"
 )
 
-// observatory holds the settings of one run of the program.
 type observatory struct {
 	subjects []subject
 	entrants []entrant
@@ -22,14 +21,11 @@ type observatory struct {
 	draws     int // draws of each of four chains
 }
 
-// inputs describes the settings on which the results depend. Each row of a
-// table contains this text.
 func (o *observatory) inputs() string {
 	return fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
 }
 
-// each calls do(i) for i = 0, …, n − 1, with several calls at the same time. After the
-// first error, each() makes no further calls and returns this error.
+// each returns the first error, after which there are no further calls.
 func (o *observatory) each(n int, do func(i int) error) error {
 	numbers := make(chan int, n)
 	for i := range n {

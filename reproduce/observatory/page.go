@@ -27,7 +27,6 @@ var pageText string
 //go:embed chooser.js
 var chooserScript string
 
-// mark returns the text that is written before a number to mark it as good or bad.
 func mark(ok bool) string {
 	if ok {
 		return "+"
@@ -35,14 +34,12 @@ func mark(ok bool) string {
 	return "!"
 }
 
-// within formats v, and marks it as good if it is in [lo, hi], and as bad otherwise.
 func within(v, lo, hi float64, format string) string {
 	return mark(v >= lo && v <= hi) + fmt.Sprintf(format, v)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
-// short writes a number with three significant digits.
 func short(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
@@ -50,7 +47,6 @@ func short(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// writePage writes the file summary.csv and the page.
 func (o *observatory) writePage(rows []row, answers []answer) error {
 	briefs := summary(rows)
 	small := encode(briefs, 4)
@@ -87,7 +83,6 @@ func (o *observatory) writePage(rows []row, answers []answer) error {
 	return shell.WriteFile(filepath.Join(o.out, "observatory.html"), b.Bytes())
 }
 
-// rulesTable compares the rules.
 func rulesTable(standings []standing) string {
 	var lines [][]string
 	for _, s := range standings {
@@ -101,9 +96,8 @@ func rulesTable(standings []standing) string {
 	return p.String()
 }
 
-// honesty draws two panels with a curve for each rule. The left panel shows the coverage.
-// The right panel shows the root mean square of the standardised errors in each cell, in
-// increasing order.
+// honesty has a curve for each rule: coverage on the left, and on the right the root mean
+// square of standardised errors by cell, in increasing order.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
@@ -128,9 +122,6 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), p.Err
 }
 
-// unreached lists the cells in which results are missing or bad, and gives the reasons. A
-// cell is listed if the classical method fails, or if the rule on the page has no result
-// or a bad result.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -172,8 +163,7 @@ func unreached(rows []row) string {
 	return p.String()
 }
 
-// answersPart returns the part of the page that shows how the errors of solvers change
-// posteriors. If there are no answers, answersPart returns an empty string.
+// answersPart is empty without answers.
 func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil
@@ -209,7 +199,6 @@ func (o *observatory) answersPart(answers []answer) (string, error) {
 	return p.String(), p.Err
 }
 
-// cellsTable lists the cells, with an assessment of the rule that the page shows.
 func cellsTable(rows []row) string {
 	var lines [][]string
 	for i := range rows {
@@ -230,8 +219,6 @@ func cellsTable(rows []row) string {
 	return p.String()
 }
 
-// The page has a table with a row for each answer. cells returns the contents of the row
-// for the answer a.
 func (a *answer) cells() []string {
 	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
 	if a.Status != "ok" {

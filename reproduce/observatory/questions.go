@@ -21,8 +21,6 @@ import (
 // This file defines the posteriors and the samplers of the study. The data are simulated
 // from an accurate solution with known parameters.
 
-// A question consists of a posterior and the coarsest step size at which the remedies are
-// compared. The posterior can be computed accurately.
 type question struct {
 	name string
 	// make returns the model for given data. truth returns the problem from which the data
@@ -34,11 +32,9 @@ type question struct {
 	step    float64 // the coarsest; half and a quarter of it are used as well
 }
 
-// solver is the default method for the coarse step sizes.
 var solver = adams.Moulton{Steps: 1}
 
-// The accurate solver is RK4. The constant `fineness` is the coarsest step size divided
-// by the step size of RK4.
+// fineness is the coarsest step divided by that of RK4, the accurate solver.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
@@ -59,7 +55,6 @@ func every(step, end float64) []float64 {
 	return t
 }
 
-// seen returns an experiment in which the given states are observed with Gaussian errors.
 func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 	return bayes.Experiment{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}},
 		Observe: func(dst []float64, _ float64, x, _ []float64) {
@@ -69,11 +64,8 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 		}}
 }
 
-// inferred returns a function that makes the posterior for given data. All parameters of
-// the problem are unknown. The last `normal` parameters have normal priors, and the other
-// parameters have log-normal priors. The median of each prior is the nominal value of the
-// parameter. The argument `width` is the standard deviation of a normal prior. For a
-// log-normal prior, `width` is the standard deviation of the logarithm.
+// inferred makes the last `normal` priors normal and the others log-normal, with nominal
+// medians and sd `width`.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -89,8 +81,6 @@ func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *
 	}
 }
 
-// elimination returns a problem for the concentration c of a drug after a bolus. The drug
-// is eliminated with Michaelis–Menten kinetics, c′ = −v c/(k + c).
 func elimination() *probode.Problem {
 	return &probode.Problem{
 		Name: "Michaelis–Menten elimination", States: []string{"c"}, Params: []string{"v_m", "k_m"}, Autonomous: true,
@@ -109,7 +99,6 @@ func oscillator() *probode.Problem {
 	return p
 }
 
-// ofCase returns a function that makes the posterior of the named case for given data.
 func ofCase(name string) func(*bayes.Data) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
@@ -143,8 +132,6 @@ var questions = append([]question{
 		times: []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}, observe: gaussian(0.01, 0, 1, 2, 3, 4), step: 2},
 }, ofRodeo...)
 
-// model simulates the data of the question q, and returns the posterior. The posterior is
-// computed with RK4 at a small step size.
 func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, error) {
 	p := q.truth()
 	x, err := reference.Solve(ctx, p, q.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}})
@@ -161,8 +148,6 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 	return m, nil
 }
 
-// A remedy is a method for sampling the posterior in spite of a coarse step size. Every
-// remedy has a sampler, and some remedies add noise to the solver.
 type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise
@@ -173,7 +158,6 @@ type remedy struct {
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 
-// always makes a function that returns the sampler s for every model.
 func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
 	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
 }

@@ -20,8 +20,7 @@ import (
 // is the one that Wu and Lysy use. For SEIRAH, Wu and Lysy use a step size between the
 // two smallest step sizes of the observatory.
 
-// rodeoFilter is the filter of the package rodeo, an EK1 with only the diagonal of the
-// Jacobian.
+// rodeoFilter is that of package rodeo: EK1 with the diagonal of the Jacobian.
 var rodeoFilter = filter.EK{Q: 2, Width: 1}
 
 func longFitzHughNagumo() *probode.Problem {
@@ -30,9 +29,6 @@ func longFitzHughNagumo() *probode.Problem {
 	return p
 }
 
-// hes1 returns a model in which the concentrations of the protein Hes1, its mRNA and a
-// third factor oscillate. The states are logarithms of concentrations, and the time is in
-// minutes.
 func hes1() *probode.Problem {
 	return &probode.Problem{
 		Name: "Hes1", States: []string{"logP", "logM", "logH"}, Params: []string{"a", "b", "c", "d", "e", "f", "g"}, Autonomous: true,
@@ -46,8 +42,6 @@ func hes1() *probode.Problem {
 	}
 }
 
-// seirah returns a model of an epidemic. The states of the model are the numbers of
-// susceptible, latent, ascertained, removed, unascertained and hospitalised people.
 func seirah() *probode.Problem {
 	return &probode.Problem{
 		Name: "SEIRAH", States: []string{"S", "E", "I", "R", "A", "H"}, Params: []string{"b", "r", "alpha", "De", "DI", "Dq"}, Autonomous: true,
@@ -66,8 +60,7 @@ func seirah() *probode.Problem {
 	}
 }
 
-// P and M are measured alternately. everySecond removes the values of M at the first,
-// third, … times, and the values of P at the second, fourth, … times.
+// everySecond leaves P at the first, third, … times, and M at the others.
 func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		for i, y := range data.Y {
@@ -77,10 +70,9 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 	}
 }
 
-// The list `ofRodeo` contains an inference problem for each of the three models. The
-// parameters have log-normal priors around their true values. An initial value that can
-// be negative has a normal prior. The priors are narrower than those of Wu and Lysy,
-// because this study uses short chains.
+// ofRodeo has log-normal priors around the true values, or normal ones for initial values
+// that can be negative: narrower than those of Wu and Lysy, because chains are short
+// here.
 var ofRodeo = []question{
 	{name: "rodeo: FitzHugh–Nagumo", truth: longFitzHughNagumo, times: append([]float64{0}, every(1, 40)...), step: 0.1,
 		observe: gaussian(math.Sqrt(0.005), 0, 1),
@@ -100,8 +92,6 @@ var ofRodeo = []question{
 		make: inferred(bayes.Experiment{Problem: seirah().UnknownStart(1, 2), Observe: newCases, Errors: []bayes.Likelihood{bayes.Poisson{}}}, 0.2, 0)},
 }
 
-// newCases computes the expected daily numbers of new ascertained cases and hospital
-// admissions.
 func newCases(dst []float64, _ float64, x, th []float64) {
 	dst[0], dst[1] = th[1]*x[1]/th[3], x[2]/th[5]
 }

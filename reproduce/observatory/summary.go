@@ -5,16 +5,14 @@ import (
 	"slices"
 )
 
-// A brief is the row of the summary for one cell. A brief contains the error and the cost
-// of the classical method. Spread contains the results of the rule that shown() returns
-// for the method. Paper contains the results of the rule that the paper uses.
+// A brief has the classical method, in Spread the rule of shown, and in Paper that of the
+// paper.
 type brief struct {
 	solved
 	Spread spread `csv:""`
 	Paper  spread `csv:"paper_"`
 }
 
-// summary returns one row of the summary for each cell.
 func summary(rows []row) []brief {
 	var out []brief
 	at := map[string]int{}
@@ -47,8 +45,7 @@ func summary(rows []row) []brief {
 	return out
 }
 
-// A standing summarises the results of a rule over all cells in which the rule was
-// assessed. All cells have the same weight.
+// A standing gives all cells the same weight.
 type standing struct {
 	rule           string
 	cells, failed  float64
@@ -64,8 +61,7 @@ type standing struct {
 	se             float64 // median over cells of both relative standard errors of α* together
 }
 
-// stand summarises the results of a rule. Methods that cannot use every rule are left
-// out, so that all rules are assessed in the same cells.
+// stand leaves out methods that cannot use every rule, so that all have the same cells.
 func stand(rows []row, rule string) standing {
 	s := standing{rule: rule}
 	var components float64
@@ -124,8 +120,7 @@ func stand(rows []row, rule string) standing {
 	return s
 }
 
-// near returns 1 if the square root of a mean square is between 1/3 and 3, and 0
-// otherwise.
+// near is whether the root is between 1/3 and 3, as a number.
 func near(square float64) float64 {
 	if square > 1./9 && square < 9 {
 		return 1
@@ -141,8 +136,6 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// bounded limits a mean square to a finite range, so that the mean over cells is finite.
-// The mean squared standardised error of a cell is infinite if a computed standard
-// deviation is zero. For example, the standard deviation is zero if the estimate of a
-// local error is zero.
+// bounded keeps means over cells finite: a standard deviation, like an estimate of a
+// local error, can be zero.
 func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }

@@ -21,7 +21,6 @@ import (
 // array. If a field is itself a struct, its tag is the prefix of the column names of the
 // inner fields.
 
-// places returns the names of the columns of a row, and the corresponding fields.
 func places(row reflect.Value, prefix string) (names []string, at []reflect.Value) {
 	for i := range row.NumField() {
 		field, tag := row.Field(i), row.Type().Field(i).Tag.Get("csv")
@@ -40,7 +39,6 @@ func places(row reflect.Value, prefix string) (names []string, at []reflect.Valu
 	return names, at
 }
 
-// unknown returns a row whose floating-point numbers are all NaN.
 func unknown[T any]() T {
 	var row T
 	_, at := places(reflect.ValueOf(&row).Elem(), "")
@@ -52,7 +50,6 @@ func unknown[T any]() T {
 	return row
 }
 
-// encode returns rows as CSV, with the given number of significant digits.
 func encode[T any](rows []T, digits int) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b) // to memory, where writing cannot fail
@@ -65,7 +62,6 @@ func encode[T any](rows []T, digits int) []byte {
 	return b.Bytes()
 }
 
-// record returns the cells of a row as text.
 func record[T any](row *T, digits int) []string {
 	var line []string
 	_, at := places(reflect.ValueOf(row).Elem(), "")
@@ -79,8 +75,6 @@ func record[T any](row *T, digits int) []string {
 	return line
 }
 
-// decode reads rows that were written by encode(). The function returns an error if the
-// columns of the file are not those of the type T.
 func decode[T any](data []byte) ([]T, error) {
 	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if err != nil {
@@ -117,8 +111,8 @@ func decode[T any](data []byte) ([]T, error) {
 	return rows, nil
 }
 
-// A ledger is a table whose file is updated after every new row, so that an interrupted
-// run can be continued. Rows are identified by their keys.
+// A ledger is written after every new row, so that a run can be continued. Keys identify
+// rows.
 type ledger[T any] struct {
 	path string
 	key  func(*T) string
@@ -127,7 +121,6 @@ type ledger[T any] struct {
 	rows []T
 }
 
-// open reads the rows of a file. If the file does not exist, the table is empty.
 func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	l := &ledger[T]{path: path, key: key}
 	data, err := os.ReadFile(path)
@@ -143,8 +136,6 @@ func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	return l, nil
 }
 
-// only returns an error if the table has a row that was computed from other inputs. of
-// returns the inputs of a row.
 func (l *ledger[T]) only(inputs string, of func(*T) string) error {
 	for i := range l.rows {
 		if its := of(&l.rows[i]); its != inputs {
@@ -154,7 +145,6 @@ func (l *ledger[T]) only(inputs string, of func(*T) string) error {
 	return nil
 }
 
-// find returns the row with the given key, or nil if there is no such row.
 func (l *ledger[T]) find(key string) *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,8 +156,6 @@ func (l *ledger[T]) find(key string) *T {
 	return nil
 }
 
-// add adds new rows and saves the table; a new row replaces an existing row with the same
-// key.
 func (l *ledger[T]) add(rows ...T) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,19 +167,15 @@ func (l *ledger[T]) add(rows ...T) error {
 	return l.save()
 }
 
-// arrange sorts the rows by their sort keys, and saves the table. place returns the sort
-// keys of a row. If a sort key is negative, arrange() removes the row.
+// arrange removes rows with a negative sort key.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })
 	return l.save()
 }
 
-// save writes all rows to the file. If an error occurs, the file remains unchanged.
 func (l *ledger[T]) save() error { return shell.WriteFile(l.path, encode(l.rows, 6)) }
 
-// named returns the index of the element with the given name in a list, or −1 if there is
-// no such element.
 func named[T any](list []T, name func(*T) string, want string) float64 {
 	for i := range list {
 		if name(&list[i]) == want {

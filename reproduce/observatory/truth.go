@@ -10,10 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A truth contains a problem and several accurate solutions of the problem. Each solution
-// contains the states at twenty points in time. The first solution is for the nominal θ
-// of the problem. The other solutions are for random values of θ, and are used to assess
-// calibrations.
+// A truth has accurate states at twenty times, first for the nominal θ, and then for the
+// random ones that assess calibrations.
 type truth struct {
 	p     *probode.Problem
 	kind  string
@@ -27,9 +25,7 @@ type truth struct {
 
 const observed = 20 // times
 
-// newTruth computes accurate solutions of a problem, both for its nominal θ and for other
-// values of θ. The other values are drawn from a log-normal distribution around the
-// nominal θ, with a standard deviation of 0.1 on the log scale.
+// newTruth draws other θ log-normally around the nominal, with sd 0.1.
 func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
 	t := &truth{p: s.problem(), kind: s.kind}
 	p := t.p
@@ -62,10 +58,8 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// coarsest finds the coarsest uniform grid on which the trapezoidal rule (AM1) is
-// accurate enough. The number of steps is 20 times a power of two. The root mean square
-// error must be at most 10 %, relative to the size of each component. The study also uses
-// two finer grids, with two and four times the number of steps of the coarsest grid.
+// coarsest has 20 times a power of two steps, with which AM1 has a root mean square error
+// of at most 10 % of each component. Two grids are two and four times as fine.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
@@ -81,8 +75,6 @@ func (t *truth) coarsest() error {
 	return fmt.Errorf("%s: the error of AM1 is above 10 %% even with %d steps: use a shorter time span", t.p.Name, most)
 }
 
-// solver returns a solver without noise, on a grid that contains the times of the
-// accurate solutions.
 func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) (*probode.Solver, error) {
 	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
 	if err != nil {
@@ -91,9 +83,7 @@ func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) 
 	return probode.NewSolver(p, m, g, 0)
 }
 
-// relative returns the root mean square of the relative errors of a solver, over all
-// times and components. A relative error is the error of a component divided by the
-// largest absolute value of this component.
+// relative is to the largest magnitude of each component.
 func (t *truth) relative(s *probode.Solver) (float64, error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, t.p.Theta, nil); err != nil {

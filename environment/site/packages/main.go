@@ -26,7 +26,6 @@ import (
 	"strings"
 )
 
-// page holds the documentation of one package.
 type page struct {
 	ImportPath string
 	Path       string // within the module
@@ -38,15 +37,14 @@ type page struct {
 	Symbols    []symbol
 }
 
-// listed holds the fields that this command needs from the output of `go list`.
+// listed has the fields that are needed from go list.
 type listed struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string
 	Module                             struct{ Path string }
 }
 
-// The patterns in the variable `course` match the packages of this repository. The pattern
-// ./... would also match packages added by a user, such as the program euler from the
+// course leaves out packages that a user has added, such as the program euler from the
 // README.
 var course = []string{"./pkg/...", "./internal/...", "./reproduce/...", "./environment/..."}
 
@@ -64,8 +62,6 @@ func main() {
 	}
 }
 
-// build looks in a folder for packages whose paths match one of the patterns, and returns
-// the documentation of these packages.
 func build(folder string, patterns []string) ([]page, error) {
 	all, err := list(folder, patterns)
 	if err != nil {

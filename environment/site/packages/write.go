@@ -15,7 +15,6 @@ import (
 	"strings"
 )
 
-// A writer writes the documentation page of one package.
 type writer struct {
 	bytes.Buffer
 	fset    *token.FileSet
@@ -115,7 +114,6 @@ func (w *writer) export(names []string) {
 	}
 }
 
-// contents lists what the package exports.
 func (w *writer) contents() {
 	if len(w.local) == 0 {
 		return
@@ -202,8 +200,6 @@ func (w *writer) examples(all []*doc.Example) {
 	}
 }
 
-// exampleSource returns the source code of an example: the statements of the example
-// function, or a whole program if the example needs other declarations.
 func (w *writer) exampleSource(e *doc.Example) string {
 	var node any = &printer.CommentedNode{Node: e.Code, Comments: e.Comments}
 	body := true
@@ -241,8 +237,6 @@ func (w *writer) declaration(d ast.Decl) {
 	w.code(b.String())
 }
 
-// code writes Go code with markup for keywords, comments and strings, and with links from
-// names to their documentation.
 func (w *writer) code(source string) {
 	file := token.NewFileSet().AddFile("", -1, len(source))
 	var s scanner.Scanner
@@ -286,7 +280,6 @@ func (w *writer) code(source string) {
 	w.WriteString("</pre>\n")
 }
 
-// A symbol holds an exported name, its anchor on the page, and its doc comment.
 type symbol struct {
 	Name, Anchor, Text string
 }

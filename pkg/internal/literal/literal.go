@@ -47,7 +47,6 @@ type writer struct {
 	declared bool // leave out what does not belong to a declaration
 }
 
-// isDeclared reports whether Declared writes fields of type t.
 func isDeclared(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()
@@ -59,8 +58,8 @@ func isDeclared(t reflect.Type) bool {
 	return t.PkgPath() != "sync" && t.PkgPath() != "sync/atomic"
 }
 
-// write writes v, with its type if the type is not clear from the context. The last
-// argument holds the pointers that were followed to reach v.
+// write omits a type that is clear from the context; `above` has the pointers that lead
+// to v.
 func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	if !v.IsValid() {
 		b.WriteString("nil")

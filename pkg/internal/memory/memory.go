@@ -12,9 +12,8 @@ import (
 	"sync"
 )
 
-// fallback is the amount of memory that is assumed if the machine does not report how
-// much it has. The constant `fallback` is so large that only absurd requests for memory
-// exceed it.
+// fallback is for machines that do not report their memory: only absurd requests exceed
+// it.
 const fallback = 64 << 30
 
 // limit returns the number of bytes that this process can use. The result is the smallest
@@ -35,7 +34,6 @@ var limit = sync.OnceValue(func() float64 {
 	return min(least, float64(debug.SetMemoryLimit(-1)))
 })
 
-// field returns the number that follows a name at the beginning of a line.
 func field(file, name string) (float64, bool) {
 	f, err := os.Open(file)
 	if err != nil {

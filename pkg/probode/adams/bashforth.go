@@ -47,7 +47,6 @@ func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Steppe
 	return s, nil
 }
 
-// bashforth takes the steps of the explicit methods.
 type bashforth struct {
 	history
 	beta   *table
@@ -84,7 +83,6 @@ func (a *bashforth) localError(dst []float64, s *probode.Step) error {
 	return a.versus(a.higher, dst, i, s)
 }
 
-// run takes steps of equal length.
 func (a *bashforth) run(r *probode.Run) (int, error) {
 	d, f, h, theta, scale := a.d, a.p.F, r.H, r.Theta, r.Scale
 	var b [5]float64
@@ -147,9 +145,8 @@ func (a *bashforth) differentiate(dnext []float64, s *probode.Step, tg *probode.
 	return nil
 }
 
-// reverse propagates gradients back through a step. The last step is reversed first, so
-// the gradient with respect to F_i is complete when step i is reversed. It is propagated
-// to the state and to θ.
+// reverse begins with the last step, so that the gradient with respect to F_i is complete
+// when step i is reversed, and goes to the state and to θ.
 func (a *bashforth) reverse(to *probode.Adjoint, s *probode.Step) error {
 	i := a.history.reverse(to)
 	to.Noise(s.Xi, s.Scale)

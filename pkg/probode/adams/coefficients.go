@@ -34,14 +34,12 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 	return b[0], b[1:]
 }
 
-// most is the largest number of nodes. With 12 nodes, float64 represents all integers in
-// the computation exactly.
+// most nodes are those with which float64 has all integers of the computation exactly.
 const most = 12
 
-// adams returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, where the ℓ_j are the Lagrange polynomials
-// for the n nodes `first`, `first`−1, …, `first`−n+1. The nodes are measured in steps
-// from the current time, so the argument `first` is 0 for an explicit method and 1 for an
-// implicit one.
+// adams returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, for the Lagrange polynomials of the nodes
+// `first`, …, `first`−n+1 in steps from the current time: `first` is 0 for an explicit
+// method, and 1 for an implicit one.
 func adams(n, first int) []float64 {
 	if n > most {
 		panic("adams: the number of nodes of an Adams method is more than 12")

@@ -16,14 +16,13 @@ import (
 // call of FJ to the next. The loops and the code in moulton.go perform the same operations
 // in the same order, so their results are bitwise identical.
 
-// small reports whether run can be used. It requires a problem in few dimensions, and a
-// dense Jacobian matrix from FJ. It does not support the linearisation Predictor.
+// small reports whether run can be used: in few dimensions, with a dense Jacobian from
+// FJ, and not with Predictor.
 func (a *moulton) small() bool {
 	few := a.d <= 3 || a.d == 4 && a.lin == Current
 	return few && a.lin != Predictor && a.eval.Exact() && !a.jac.Banded
 }
 
-// run takes steps of equal length.
 func (a *moulton) run(r *probode.Run) (int, error) {
 	n, d, steps := 0, a.d, len(r.T)-1
 	for ; n < steps && a.starting(a.n); n++ {
@@ -77,16 +76,14 @@ func (a *moulton) run(r *probode.Run) (int, error) {
 	return n, err
 }
 
-// A fusedRun holds the constants of a run: β_j/β₋₁, padded with zeros, the scale of each
-// normal variate, and the number of the first step in the history.
+// A fusedRun has β_j/β₋₁, padded with zeros, and the scale of each normal variate.
 type fusedRun struct {
 	*probode.Run
 	b, scale [4]float64
 	past     int
 }
 
-// currentFew is like current2, but works in up to four dimensions. currentFew keeps
-// vectors and LU factors in slices, not in local variables.
+// currentFew is current2 with slices for up to four dimensions.
 func (a *moulton) currentFew(r *fusedRun, from, to int) (int, error) {
 	d, fj, f, t, m, z, theta, xi := a.d, a.p.FJ, a.fc, r.T, a.jac, r.Z, r.Theta, r.Xi
 	steps := len(a.betaPast)
@@ -142,8 +139,8 @@ func (a *moulton) currentFew(r *fusedRun, from, to int) (int, error) {
 	return to, nil
 }
 
-// alone takes step i with the general code, which works in any number of dimensions. The
-// loops call alone if the inverse of Γ may be inaccurate, or if J is not finite.
+// alone takes step i with the general code, where the inverse of Γ may be inaccurate or J
+// is not finite.
 func (a *moulton) alone(r *fusedRun, i int) error {
 	a.one = probode.Step{T: r.T[i], End: r.T[i+1], H: r.H, X: row(r.Z, i, a.d), Next: row(r.Z, i+1, a.d), Theta: r.Theta}
 	if r.Xi != nil {
@@ -160,7 +157,6 @@ func (a *moulton) alone(r *fusedRun, i int) error {
 	return diverged(a.one.Next)
 }
 
-// diverged returns ErrDiverged if a component of the state x is NaN or too large.
 func diverged(x []float64) error {
 	for _, v := range x {
 		if !(math.Abs(v) < probode.TooLarge) {
@@ -170,7 +166,7 @@ func diverged(x []float64) error {
 	return nil
 }
 
-// larger returns the larger of the magnitudes of two numbers, or NaN if either is NaN.
+// larger returns the larger magnitude, or NaN.
 func larger(x, y float64) float64 {
 	x, y = math.Abs(x), math.Abs(y)
 	if y > x || y != y {

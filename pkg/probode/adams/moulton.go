@@ -81,11 +81,9 @@ func (l Linearization) String() string {
 }
 
 const (
-	// Newton's method ends when the largest component of an update is below `tolerance`
-	// times the largest component of the state. The remaining relative error is roughly
-	// the square of the last relative update, so it is smaller than a rounding error.
-	tolerance = 1e-9
-	// iterations is the largest number of updates in a step.
+	// An update below `tolerance` times the state ends Newton's method: the error is its
+	// square, below rounding.
+	tolerance  = 1e-9
 	iterations = 25
 )
 
@@ -202,7 +200,6 @@ func (a *moulton) take(s *probode.Step) error {
 	return a.advance(i, s)
 }
 
-// set computes the coefficients of step i.
 func (a *moulton) set(i int, s *probode.Step) {
 	if a.t1 = s.End; a.beta.even && s.H == a.length {
 		return
@@ -211,9 +208,8 @@ func (a *moulton) set(i int, s *probode.Step) {
 	a.length, a.inv, a.invNext, a.betaPast = s.H, 1/(s.H*beta[0]), 1/beta[0], beta[1:]
 }
 
-// startNoise adds the noise of a starting step after an event. The noise is computed with
-// the Jacobian J at the beginning of the step, and with the coefficient β₋₁ of a uniform
-// grid.
+// startNoise is for starting steps after an event, with J at the beginning and β₋₁ of a
+// uniform grid.
 func (a *moulton) startNoise(s *probode.Step) error {
 	a.eval.FJ(a.fc, a.jac, s.End, s.X, s.Theta)
 	if !a.lu.Factorize(1/(s.H*a.beta.uniform[0]), a.jac) {
@@ -224,7 +220,6 @@ func (a *moulton) startNoise(s *probode.Step) error {
 	return nil
 }
 
-// advance takes a step that prepare has set up.
 func (a *moulton) advance(i int, s *probode.Step) error {
 	if a.lin == Newton {
 		return a.solveNewton(s)
@@ -279,17 +274,14 @@ func (a *moulton) prepare(i int, s *probode.Step) error {
 	return nil
 }
 
-// factorize computes the factors of Γ from f and J at the state x.
 func (a *moulton) factorize(x, theta []float64) bool {
 	return a.lu.Factorize(a.inv, a.jac) || a.eval.Repair(a.fc, a.jac, a.t1, x, theta) && a.lu.Factorize(a.inv, a.jac)
 }
 
-// predict adds the increment of the explicit formula to the centre.
 func (a *moulton) predict(i int, s *probode.Step) {
 	a.add(a.c, s.H, a.explicit.at(&a.history, i, s.End), i)
 }
 
-// remember sets the part of r that does not depend on z.
 func (a *moulton) remember(i int, zi []float64) {
 	for k, v := range zi {
 		a.known[k] = a.inv * v
@@ -304,13 +296,10 @@ func (a *moulton) residual(dst, z, fz []float64) {
 	}
 }
 
-// solveNewton stores the solution of r(z) = 0, plus noise, in s.Next.
-//
-// An update is halved until it brings r closer to zero. The distance of r from zero is
-// measured by the size of the next update, computed with the same Γ [Deuflhard 2004,
-// §3.3]. Halving the updates prevents the iteration from ending at a distant root. If the
-// full update is accepted, the test costs only one linear solve. Often the next update is
-// the last one, and needs no new factorisation.
+// solveNewton halves an update until it brings r closer to zero, measured by the next
+// update with the same Γ [Deuflhard 2004, §3.3]; otherwise the iteration could end at a
+// distant root. This costs one linear solve, and often the next update is the last and
+// needs no factorisation.
 func (a *moulton) solveNewton(s *probode.Step) error {
 	if s.Xi != nil {
 		a.noise.Set(s.Xi, s.Scale)
@@ -324,7 +313,6 @@ func (a *moulton) solveNewton(s *probode.Step) error {
 	return nil
 }
 
-// iterate stores the solution of r(z) = 0 in the argument `next`.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
 	start := vector.MaxAbs(z)
@@ -422,16 +410,14 @@ func (a *moulton) implicit(e *probode.ImplicitStep, s *probode.Step) error {
 	return a.advance(i, &mean)
 }
 
-// subtract sets dst to z − c u.
 func subtract(dst, z []float64, c float64, u []float64) {
 	for k, v := range u[:len(dst)] {
 		dst[k] = z[k] - c*v
 	}
 }
 
-// differentiate computes the derivatives of the step. With Current and Predictor, a step
-// solves the linear equation Γu = w, where Γ = inv × I − J. The derivative of the
-// solution u is du = Γ⁻¹ (dw + dJ u − dinv u).
+// differentiate: with Current and Predictor a step solves Γu = w, Γ = inv × I − J, and du
+// = Γ⁻¹ (dw + dJ u − dinv u).
 func (a *moulton) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
 	w, i := a.differentiator(tg.M, true), a.last()
 	a.set(i, s)
@@ -488,8 +474,6 @@ func (a *moulton) differentiate(dnext []float64, s *probode.Step, tg *probode.Ta
 	return nil
 }
 
-// differentiateNewton computes the derivatives of the solution of r(z) = 0, and adds the
-// derivatives of the noise.
 func (a *moulton) differentiateNewton(dnext []float64, i int, s *probode.Step, tg *probode.Tangents) error {
 	w := a.slopes
 	clear(dnext[:tg.M*a.d])
@@ -519,7 +503,6 @@ func (a *moulton) differentiateNewton(dnext []float64, i int, s *probode.Step, t
 	return nil
 }
 
-// A reverseMoulton holds the data that only reverse needs.
 type reverseMoulton struct {
 	dc    []float64 // gradient with respect to the centre
 	slope []float64 // gradient with respect to f at the centre
@@ -531,9 +514,8 @@ type reverseMoulton struct {
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
 
-// A function of the type smallReverse propagates gradients back through a step that is
-// linearised at the current state, on a grid whose points do not depend on θ. If the
-// function returns false, it has left all gradients unchanged.
+// A smallReverse is for steps linearised at the current state on a grid that does not
+// depend on θ. If it returns false, gradients are unchanged.
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, s *probode.Step) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {
@@ -547,10 +529,9 @@ func newReverseMoulton(a *moulton) *reverseMoulton {
 	return b
 }
 
-// reverse propagates gradients back through a step. With Current and Predictor, a step
-// solves the linear equation Γu = w. If λ is the gradient with respect to the solution u,
-// then μ = Γ⁻ᵀλ is the gradient with respect to w. The gradient with respect to Γ is
-// −μuᵀ, which is the gradient of −μᵀΓu for constant μ and u.
+// reverse: with Current and Predictor a step solves Γu = w. For the gradient λ with
+// respect to u, that with respect to w is μ = Γ⁻ᵀλ, and with respect to Γ −μuᵀ, the
+// gradient of −μᵀΓu.
 func (a *moulton) reverse(to *probode.Adjoint, s *probode.Step) error {
 	i := a.history.reverse(to)
 	if a.transpose == nil {
@@ -575,8 +556,6 @@ func (a *moulton) reverse(to *probode.Adjoint, s *probode.Step) error {
 	return err
 }
 
-// reverseNewton propagates gradients back through the noise, and through the solution of
-// r(z) = 0.
 func (a *moulton) reverseNewton(to *probode.Adjoint, i int, s *probode.Step) error {
 	mu := a.noise.Mu
 	copy(a.c, s.Next) // the solution is s.Next without noise
@@ -598,9 +577,8 @@ func (a *moulton) reverseNewton(to *probode.Adjoint, i int, s *probode.Step) err
 	return nil
 }
 
-// reverseNoise propagates gradients back through the noise Γ⁻¹Jv, where v holds the
-// scaled normal variates and Γ and J are evaluated at s.X. It also sets a.noise.U and
-// a.noise.Mu.
+// reverseNoise goes back through Γ⁻¹Jv at s.X, with scaled normal variates v, and sets
+// a.noise.U and a.noise.Mu.
 func (a *moulton) reverseNoise(to *probode.Adjoint, s *probode.Step) error {
 	if err := a.noise.Reverse(to, a.inv, a.t1, s); err != nil {
 		return err
@@ -611,8 +589,6 @@ func (a *moulton) reverseNoise(to *probode.Adjoint, s *probode.Step) error {
 	return nil
 }
 
-// reverseOnce propagates gradients back through a step that is linearised at the centre
-// c.
 func (a *moulton) reverseOnce(to *probode.Adjoint, i int, s *probode.Step) error {
 	b, mu := a.transpose, a.noise.Mu
 	copy(a.c, s.X)
@@ -652,7 +628,6 @@ func (a *moulton) reverseOnce(to *probode.Adjoint, i int, s *probode.Step) error
 	return nil
 }
 
-// recall computes the values of f that step i uses.
 func (a *moulton) recall(to *probode.Adjoint, i int, theta []float64) {
 	for j := max(0, i-len(a.explicit.uniform)+1); j <= i; j++ {
 		a.p.F(a.row(j), to.Times[j], row(to.Path, j, a.d), theta)

@@ -9,11 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A history holds the data common to the steppers of all multistep methods. A history
-// contains the values F_i, F_{i−1}, … of the current segment, whose steps are counted from
-// i = 0. A history also contains a stepper of the classical Runge–Kutta method. The
-// Runge–Kutta method takes the first steps of each segment, until there are enough values
-// of f for the multistep method.
+// A history has the values F_i, F_{i−1}, … of the current segment, whose steps count from
+// 0. The classical Runge–Kutta method takes its first steps.
 type history struct {
 	p       *probode.Problem
 	d       int
@@ -31,8 +28,6 @@ type history struct {
 	back   []float64 // gradients with respect to F_i, as in f; nil before the first use
 }
 
-// newHistory returns the history for a method that uses s values of f. The grid must have
-// more steps than the method has starting steps.
 func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 	m := history{p: p, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if g != nil && m.first >= g.Steps() {
@@ -46,7 +41,6 @@ func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 	return m, err
 }
 
-// stepper returns a Stepper with the functions of the history.
 func (m *history) stepper() *probode.Stepper {
 	s := &probode.Stepper{Start: m.begin}
 	if m.first > 0 {
@@ -73,8 +67,8 @@ func (m *history) begin(*probode.Step) error {
 	return nil
 }
 
-// step returns the number i of the step that begins at time t, for which F_i will be
-// stored. A step at an earlier time than the last one takes its place.
+// step returns the number of the step that begins at t. One before the last takes its
+// place.
 func (m *history) step(t float64) (i int) {
 	for m.n > 0 && m.t[(m.n-1)&7] >= t {
 		m.n--
@@ -85,26 +79,21 @@ func (m *history) step(t float64) (i int) {
 	return i
 }
 
-// last returns the number of the last step.
 func (m *history) last() int { return m.n - 1 }
 
-// starting reports whether step i is taken by the Runge–Kutta method.
 func (m *history) starting(i int) bool { return i < m.first }
 
-// startStep takes a starting step without noise.
 func (m *history) startStep(i int, s *probode.Step) error {
 	m.p.F(m.row(i), s.T, s.X, s.Theta)
 	return m.start.Step(m.quiet(s))
 }
 
-// quiet returns s without its noise.
 func (m *history) quiet(s *probode.Step) *probode.Step {
 	m.plain = *s
 	m.plain.Xi, m.plain.Scale = nil, nil
 	return &m.plain
 }
 
-// save stores the number of known values of f, and the values that the next step uses.
 func (m *history) save(dst []float64) {
 	dst[0] = float64(m.n)
 	for j := 1; j <= m.first; j++ {
@@ -123,9 +112,7 @@ func (m *history) restore(src []float64) {
 	}
 }
 
-// versus evaluates f at the state s.Next, and then computes a state at the end of step i
-// by the implicit formula c. It writes the difference between s.Next and the computed
-// state to dst.
+// versus compares s.Next with the state by the implicit formula c.
 func (m *history) versus(c *table, dst []float64, i int, s *probode.Step) error {
 	beta := c.at(m, i, s.End)
 	m.p.F(dst, s.End, s.Next, s.Theta)
@@ -136,7 +123,6 @@ func (m *history) versus(c *table, dst []float64, i int, s *probode.Step) error 
 	return nil
 }
 
-// doubled estimates the local error of a one-step method by step doubling.
 func (m *history) doubled(of probode.Method, dst []float64, s *probode.Step) error {
 	if m.local == nil {
 		step, err := probode.Doubled{Method: of}.Stepper(m.p, nil)
@@ -148,15 +134,12 @@ func (m *history) doubled(of probode.Method, dst []float64, s *probode.Step) err
 	return m.local(dst, s)
 }
 
-// slopes holds the derivatives of past values of f as M×d matrices: df[i mod 8] is the
-// derivative of F_i.
 type slopes struct {
 	diff    *field.Differentiator
 	df      [8][]float64
 	v, u, w []float64
 }
 
-// differentiator allocates memory for derivatives in `count` directions.
 func (m *history) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
@@ -169,13 +152,11 @@ func (m *history) differentiator(count int, jacobian bool) *slopes {
 	return m.slopes
 }
 
-// differentiateStart differentiates a starting step.
 func (m *history) differentiateStart(dnext []float64, i int, s *probode.Step, tg *probode.Tangents) error {
 	m.differentiateSlope(i, s, tg)
 	return m.start.Differentiate(dnext, m.quiet(s), tg)
 }
 
-// differentiateSlope computes and stores the derivatives of F_i.
 func (m *history) differentiateSlope(i int, s *probode.Step, tg *probode.Tangents) {
 	w := m.slopes
 	w.diff.At(s.T, s.X, s.Theta, m.row(i))
@@ -185,15 +166,12 @@ func (m *history) differentiateSlope(i int, s *probode.Step, tg *probode.Tangent
 	}
 }
 
-// addSlopes adds c Σ_j β_j dF_{i−j} for direction k to dst.
 func (m *history) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
 	for j, b := range beta {
 		vector.AddScaled(dst, b*c, row(m.slopes.df[(i-j)&7], k, m.d))
 	}
 }
 
-// reverse prepares the history for the reverse pass through a step, and returns the number
-// of the step.
 func (m *history) reverse(a *probode.Adjoint) (i int) {
 	if m.back == nil {
 		m.back = make([]float64, 8*m.d)
@@ -206,34 +184,27 @@ func (m *history) reverse(a *probode.Adjoint) (i int) {
 	return a.Before
 }
 
-// backRow returns the gradient with respect to F_i.
 func (m *history) backRow(i int) []float64 { return row(m.back, i&7, m.d) }
 
-// reverseSum propagates gradients back through the sum c Σ_j β_j F_{i−j}. The argument
-// lambda is the gradient with respect to the sum.
 func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64) {
 	for j, b := range beta {
 		vector.AddScaled(m.backRow(i-j), b*c, lambda)
 	}
 }
 
-// reverseSlope propagates gradients back through F_i. Call reverseSlope after all steps
-// that use F_i have been reversed.
+// reverseSlope comes after all steps that use F_i.
 func (m *history) reverseSlope(a *probode.Adjoint, i int, s *probode.Step) {
 	a.Field(a.X, m.backRow(i), s.T, 0, s.X, s.Theta)
 	clear(m.backRow(i))
 }
 
-// reverseStart propagates gradients back through a starting step.
 func (m *history) reverseStart(a *probode.Adjoint, i int, s *probode.Step) error {
 	m.reverseSlope(a, i, s)
 	return m.start.Reverse(a, m.quiet(s))
 }
 
-// row returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// part returns row i of xi, or nil if xi is nil.
 func part(xi []float64, i, d int) []float64 {
 	if xi == nil {
 		return nil

@@ -11,7 +11,6 @@ import (
 // depend only on the lengths of the steps [HNW93, §III.5]. If all steps that a formula
 // covers have the same length, the formula has exactly the classical coefficients.
 
-// A table holds the coefficients of one formula.
 type table struct {
 	n       int       // number of past values
 	first   int       // 0 for an explicit and 1 for an implicit formula
@@ -25,14 +24,12 @@ type table struct {
 	scratch coefficients
 }
 
-// coefficients holds the coefficients for steps of the given lengths, the last one first.
 type coefficients struct {
 	lengths, values [6]float64
 }
 
-// newTable returns the table of coefficients of the explicit or implicit formula with n
-// past values of f, for paths on the grid g, which may be nil. In the implicit formula the
-// coefficient of f_{i+1} comes first.
+// newTable is for paths on the grid g, which may be nil. An implicit formula begins with
+// the coefficient of f_{i+1}.
 func newTable(g *probode.Grid, n int, implicit bool) *table {
 	c := &table{n: n}
 	if implicit {
@@ -53,8 +50,7 @@ func newTable(g *probode.Grid, n int, implicit bool) *table {
 	return c
 }
 
-// at returns the coefficients for step i of the segment, which ends at time end. For a
-// starting step they are the classical ones.
+// at returns the classical coefficients for a starting step.
 func (c *table) at(m *history, i int, end float64) []float64 {
 	if c.even || i < c.n-1 {
 		return c.uniform
@@ -84,9 +80,8 @@ func (c *table) at(m *history, i int, end float64) []float64 {
 	return to.values[:len(c.uniform)]
 }
 
-// compute sets the integrals ∫₀¹ ℓ_j(τ) dτ, where ℓ_j are the Lagrange polynomials of the
-// nodes τ_j = (t_j − tᵢ)/h. The three-point Gauss rule is exact, because the degree of ℓ_j
-// is at most five.
+// compute integrates the Lagrange polynomials of the nodes (t_j − tᵢ)/h by three-point
+// Gauss, exact up to degree five.
 func (c *table) compute(to *coefficients, lengths *[6]float64) {
 	to.lengths = *lengths
 	var all [6]float64

@@ -125,9 +125,8 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	}
 }
 
-// estimate computes the gradient g of the log probability of y, and an estimate f of the
-// Fisher information. The estimate is the mean, over draws, of the outer product of the
-// gradient with itself. The result reports whether all draws are equal to y.
+// estimate returns the gradient g of the log probability, and the mean of its outer
+// product over draws as the Fisher information f. `same` says that all draws equal y.
 func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (same bool) {
 	q := len(g)
 	ys := make([]float64, draws)
@@ -158,8 +157,6 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return same
 }
 
-// inform stores the Fisher information about the locations in c, and reports whether the
-// information has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()
@@ -178,9 +175,8 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 	return vector.Finite(c.Information)
 }
 
-// width returns the step for finite differences with respect to m. If the density is
-// undefined for m < 0, the step is reduced near m = 0. If the density is also defined for
-// m < 0, the step is not reduced: with a very small step, rounding errors would dominate.
+// width is smaller near m = 0 if the density is undefined below. Otherwise rounding would
+// dominate.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 && h > m/2 {
@@ -191,8 +187,6 @@ func (l *columnErrors) width(y, m, spread float64) float64 {
 	return h
 }
 
-// gradient writes the derivatives of log p(y | m, own) with respect to the locations, and
-// reports whether they are finite.
 func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	if l.exact != nil {
 		if lp := l.LogProb(y, m, l.own); math.IsNaN(lp) || math.IsInf(lp, 0) {
@@ -228,8 +222,7 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	return vector.Finite(dst)
 }
 
-// If the log density has a kink, bend sets the fields that describe this kink. bend also
-// replaces the score by the slope of the smooth part of the log density.
+// bend describes a kink, and takes the slope of the smooth part as the score.
 func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {

@@ -112,8 +112,7 @@ func (LogNormal) LogCDF(slope []float64, y, m float64, own []float64) float64 {
 	return lp
 }
 
-// logPhi returns log Φ(z), where Φ is the standard normal distribution function, and the
-// derivative φ/Φ of this logarithm.
+// logPhi returns log Φ(z) and its derivative φ/Φ.
 func logPhi(z float64) (lp, slope float64) {
 	if z > -30 {
 		p := 0.5 * math.Erfc(-z/math.Sqrt2)

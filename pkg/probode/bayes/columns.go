@@ -6,8 +6,8 @@ import "slices"
 // likelihood depends is a known number, a parameter, or the expected value of another
 // column.
 
-// columnErrors holds the likelihood of one column. The field `own` holds the current
-// values of the numbers that Own of the likelihood returns.
+// columnErrors has the likelihood of a column and, in `own`, the current numbers of its
+// Own.
 type columnErrors struct {
 	Likelihood
 	param  []int // index in θ of each number of Own, −1 if it is not a parameter
@@ -18,8 +18,6 @@ type columnErrors struct {
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-// at returns the current values of the numbers in Own for one row of the data. The
-// argument `row` holds the expected values of this row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {
@@ -29,23 +27,19 @@ func (l *columnErrors) at(row []float64) []float64 {
 	return l.own
 }
 
-// open reports whether number i in Own is a parameter or the expected value of a column.
-// Otherwise the number is a constant.
+// open reports whether number i of Own is not constant.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// location reports whether the number with index i is a location (see Part.Locations).
-// Index 0 stands for m, and index i > 0 stands for element i−1 of Own.
+// location counts m as 0, and element i of Own as i+1 (see Part.Locations).
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// scratch returns a matrix of zeros with one row for m and one for each number in Own.
-// The next call to scratch() overwrites the matrix.
+// scratch returns zeros with a row for m and each number of Own, until the next call.
 func (l *columnErrors) scratch() []float64 {
 	clear(l.zeros)
 	return l.zeros
 }
 
-// If v is the expected value of a column of x, columnOf returns the index of this column.
-// If v is a known number or a parameter, columnOf returns −1.
+// columnOf returns −1 for a known number or a parameter.
 func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	if v.Name == "" || p.index(v.Name) >= 0 {
 		return -1

@@ -142,8 +142,7 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	return d, nil
 }
 
-// maxFile limits the size of a data file. Most tables of observations are much smaller
-// than maxFile, and a table of maxFile bytes still fits in memory.
+// maxFile is much larger than most tables, and fits in memory.
 const maxFile = 256 << 20 // bytes
 
 // ReadFile reads the named file with [ReadCSV]. Error messages do not contain the name of
@@ -164,9 +163,8 @@ func ReadFile(path, time string, columns ...string) (*Data, error) {
 	return d, err
 }
 
-// checkText returns an error if the first bytes of a file are not text in UTF-8. If a
-// file begins with a byte order mark, which spreadsheets write, checkText skips this
-// mark.
+// checkText refuses what is not UTF-8, and skips a byte order mark, which spreadsheets
+// write.
 func checkText(in *bufio.Reader) error {
 	head, err := in.Peek(in.Size())
 	if err != nil && err != io.EOF {
@@ -193,8 +191,7 @@ func checkText(in *bufio.Reader) error {
 	return nil
 }
 
-// describe lists as many columns of a header as fit on one line. If the separator does
-// not seem to be a comma, describe() adds a remark.
+// describe fits a header on a line, and remarks on separators other than a comma.
 func describe(header []string) string {
 	var b strings.Builder
 	for i, name := range header {
@@ -222,7 +219,6 @@ func describe(header []string) string {
 	return text
 }
 
-// quoted returns the text as a quoted Go string, and cuts off the end of a long text.
 func quoted(text string) string {
 	const most = 40
 	if len(text) <= most {

@@ -33,10 +33,8 @@ type Density struct {
 	err error
 }
 
-// A solveState contains the number of steps that the solvers have taken, the first panic
-// in a function of the model, and the context that stops the solvers. If a chain
-// evaluates one posterior under several setups, all densities of the chain share one
-// solveState.
+// A solveState is shared by all densities of a chain: its steps, the first panic in a
+// function of the model, and the context.
 type solveState struct {
 	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // number of calls of Bind
@@ -70,13 +68,11 @@ type Part struct {
 	release func()
 }
 
-// on sets the path that r uses in all later evaluations.
 func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)
 }
 
-// setFit sets the slice in which the expected values of the data are stored.
 func (e *Density) setFit(fit []float64) {
 	e.fit = fit
 	for _, r := range e.parts {
@@ -147,10 +143,8 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.logLikelihood(e.parts, theta, xi, true)
 }
 
-// logLikelihood returns the log likelihood of some of the experiments. The argument `xi`
-// holds the elements of ξ for these experiments, one experiment after another. If the
-// argument `solve` is false, logLikelihood uses the states that are stored in the parts,
-// and does not solve the equations.
+// logLikelihood takes the ξ of the experiments one after another. Without `solve` it uses
+// the stored states.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	switch {
@@ -163,9 +157,8 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 	return e.ll, e.err
 }
 
-// evaluate stores its results in the fields `ll` and `err`, where the deferred call of
-// recovered() can change them. Go would allocate memory for return values that a deferred
-// function changes.
+// evaluate stores its results where recovered can change them: return values that a
+// deferred function changes would be allocated.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]
 	defer e.recovered(theta)
@@ -182,7 +175,6 @@ func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.ll = sum
 }
 
-// recovered records a panic in a likelihood or in Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
 		e.fault = fmt.Errorf("bayes: %s: %w%s", e.at.describe(theta), &probode.PanicError{Value: v, Stack: debug.Stack()}, text.Lacking(v, e.at.x.Problem.Dim(), len(theta)))
@@ -190,8 +182,6 @@ func (e *Density) recovered(theta []float64) {
 	}
 }
 
-// describe returns a phrase with the time, the state and the parameters of the data row
-// that r is evaluating.
 func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
@@ -273,9 +263,7 @@ func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	return lp + ll, err
 }
 
-// solve computes the states of a part at the observation times. The first elements of xi
-// are the noise of this part. solve returns the remaining elements, which belong to the
-// later parts.
+// solve takes its noise from the beginning of xi, and returns the rest.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64
@@ -288,7 +276,6 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// now returns the path with which r solves the equations.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -328,7 +315,6 @@ func releaseAll(held []*Part) func() {
 	}
 }
 
-// note records whether a panic or the end of the context caused err, and returns err.
 func (e *Density) note(err error) error {
 	switch {
 	case err == nil || errors.Is(err, probode.ErrDiverged): // this case is frequent, so it must not allocate
@@ -340,7 +326,6 @@ func (e *Density) note(err error) error {
 	return err
 }
 
-// bind copies elements of theta to the part r, its likelihoods and its solver.
 func (e *Density) bind(r *Part, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {
@@ -361,8 +346,7 @@ func (e *Density) bind(r *Part, theta []float64) {
 	}
 }
 
-// logLikelihood returns the log probability of the data of a part, given the states at
-// the observation times. Call bind(r, theta) first.
+// logLikelihood follows bind(r, theta) and the states.
 func (r *Part) logLikelihood(theta []float64) float64 {
 	var sum float64
 	for n := range r.x.Data.T {
@@ -372,8 +356,6 @@ func (r *Part) logLikelihood(theta []float64) float64 {
 	return sum
 }
 
-// row computes the expected values of row n of the data, writes them to r.fit, and
-// returns the log probability of the row.
 func (r *Part) row(n int, theta []float64) float64 {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]

@@ -5,8 +5,6 @@ import (
 	"slices"
 )
 
-// differ uses central differences to compute directional derivatives of the values that
-// Observe writes. The fields are working memory.
 type differ struct {
 	up, down, last, best, kept []float64
 }
@@ -16,14 +14,12 @@ func newDiffer(columns int) *differ {
 	return &differ{up: new(), down: new(), last: new(), best: new(), kept: new()}
 }
 
-// The step of a finite difference is the constant `relative` times the size of the
-// quantity that is changed. The value of `relative` is the cube root of the relative
+// relative is the step of a difference per size of the quantity, the cube root of the
 // rounding error.
 const relative = 6e-6
 
-// central computes the derivatives, at h = 0, of the values that move(y, h) writes to y.
-// The derivatives are stored in dst, at intervals of `stride` elements. If h changes by
-// `size`, y changes noticeably.
+// central writes the derivatives of move(y, h) at h = 0 to every `stride`-th element. y
+// changes noticeably as h changes by `size`.
 func (w *differ) central(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	h := relative * size
 	move(w.up, h)
@@ -33,16 +29,11 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 	}
 }
 
-// shrink is the version of central() for small quantities, such as a state component that
-// is much smaller than the other components. The right step is not known in advance. If a
-// quantity would be zero without rounding errors, the step must be larger than the
-// quantity. If Observe takes the logarithm of a quantity, the step must be smaller than
-// the quantity. shrink therefore calls central() with smaller and smaller values of
-// `size`. The first value is 8 times the argument `size`, and each further value is an
-// eighth of the previous one. The method stops when the derivatives for two successive
-// values of `size` agree. The relative error of the result is about 1e-8. If the
-// derivatives never agree, the method returns the derivatives that changed least from one
-// value of `size` to the next.
+// shrink is central for a quantity of unknown size, such as a state component much
+// smaller than others: steps must be larger than one that is zero but for rounding, and
+// smaller than one of which Observe takes the logarithm. It begins with 8 `size` and
+// divides by 8, until two derivatives agree (to about 1e-8), or returns those that
+// changed least.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

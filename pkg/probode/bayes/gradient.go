@@ -67,7 +67,6 @@ func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64,
 	return e.ll, e.err
 }
 
-// differentiate does the same as evaluate(), and also computes derivatives.
 func (e *Density) differentiate(dtheta, dxi, theta, xi []float64) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -94,7 +93,6 @@ func (e *Density) differentiate(dtheta, dxi, theta, xi []float64) {
 	e.ll = sum
 }
 
-// A backwardPass holds the memory for computing a gradient.
 type backwardPass struct {
 	probode.Gradient // of the path
 	weights          []float64
@@ -116,9 +114,7 @@ func newBackward(r *Part, p int) *backwardPass {
 	return b
 }
 
-// differentiate differentiates the log likelihood of the part. The method adds the
-// derivatives with respect to θ to dtheta, writes the derivatives with respect to ξ to
-// back.Xi, and returns the log likelihood.
+// differentiate adds to dtheta, and writes the derivatives with respect to ξ to back.Xi.
 func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Reversible)
@@ -148,20 +144,18 @@ func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error
 	return ll, nil
 }
 
-// backwardWork is the cost of a backward pass through a path, in units of the cost of
-// computing the path.
+// backwardWork is the cost of a backward pass in paths.
 const backwardWork = 2
 
-// forward reports whether forward differentiation with respect to the parameters costs no
-// more than a backward pass through the path.
+// forward reports whether forward differentiation with respect to parameters costs no
+// more.
 func (r *Part) forward() bool {
 	p := r.x.Problem
 	exact := p.Pullback != nil || p.FJ != nil && p.FTheta != nil
 	return !exact || len(r.back.moved) <= backwardWork
 }
 
-// differentiateForward is the version of differentiate() that uses forward
-// differentiation. differentiateForward does not compute derivatives with respect to ξ.
+// differentiateForward has no derivatives with respect to ξ.
 func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Tangential)
@@ -188,10 +182,8 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	return ll, nil
 }
 
-// weigh computes the log likelihood and its derivatives from the states in r.state. The
-// derivatives with respect to the states are written to back.weights. The derivatives
-// with respect to θ, at fixed states, are added to dtheta. The result is the log
-// likelihood, or −∞ if a derivative is not finite.
+// weigh writes the derivatives with respect to the states to back.weights, and adds those
+// at fixed states to dtheta. It returns −∞ if one is not finite.
 func (r *Part) weigh(dtheta, theta []float64) float64 {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)
@@ -220,9 +212,8 @@ func (r *Part) weigh(dtheta, theta []float64) float64 {
 	return ll
 }
 
-// scores writes to dst the derivatives of the log probability of row n with respect to
-// the expected values of the row. The derivatives with respect to parameters of the
-// likelihood are added to dtheta. The result is true if all derivatives are finite.
+// scores differentiates row n with respect to its expected values, adds to dtheta for the
+// likelihood's parameters, and reports whether all is finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
 	clear(dst)
@@ -254,9 +245,8 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	return true
 }
 
-// observeSlopes writes the derivatives of the expected values of row n to dst, in the
-// order of Experiment.ObserveSlopes. If ObserveSlopes is nil, observeSlopes uses central
-// differences.
+// observeSlopes has the order of Experiment.ObserveSlopes, and takes central differences
+// if that is nil.
 func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	d := r.x.Problem.Dim()
 	x, t, w := r.state[n*d:(n+1)*d], r.x.Data.T[n], d+len(theta)
@@ -292,8 +282,7 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	}
 }
 
-// priorSlope returns the derivative of PriorLogProb(k, u) with respect to u; the argument
-// `theta` is the value of the parameter at u.
+// priorSlope is with respect to u, at which the parameter is theta.
 func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	slope, curve := e.transforms[k].slopes(u)
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
@@ -316,8 +305,7 @@ func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	return 0
 }
 
-// logSlope returns the derivative of the log density of d at x, and reports whether its
-// closed form is known.
+// logSlope reports whether the closed form is known.
 func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 	switch d := d.(type) {
 	case distuv.Uniform:
@@ -343,8 +331,7 @@ func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 	return 0, false
 }
 
-// share returns a/x. For a = 0 the result is 0, even if x was rounded to 0 and a/x is
-// undefined.
+// share returns a/x, and 0 for a = 0 even if x was rounded to 0.
 func share(a, x float64) float64 {
 	if a == 0 {
 		return 0

@@ -322,8 +322,6 @@ func (b Binomial) Describe() Description {
 	return Description{b, []OwnNumber{{Name: "Trials", Whole: true}}, "a count: 0, 1, 2, … up to the number of trials"}
 }
 
-// description returns the description of l. The result `ok` is false if l has no
-// description of its own.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()
@@ -331,13 +329,12 @@ func description(l Likelihood) (d Description, ok bool) {
 	return d, d.Of != nil && reflect.TypeOf(d.Of) == reflect.TypeOf(l)
 }
 
-// located reports whether m and scale define a distribution, that is, whether m is finite
-// and scale is a finite number > 0.
+// located reports whether m and scale define a distribution.
 func located(m, scale float64) bool {
 	return scale > 0 && scale <= math.MaxFloat64 && math.Abs(m) <= math.MaxFloat64
 }
 
-// logRatio returns log(y/m) for positive y and m, even if y/m overflows or underflows.
+// logRatio returns log(y/m) even if y/m overflows.
 func logRatio(y, m float64) float64 {
 	if r := y / m; r > 1e-300 && r < 1e300 {
 		return math.Log(r) // accurate near y = m, where the logarithms nearly cancel
@@ -345,15 +342,9 @@ func logRatio(y, m float64) float64 {
 	return math.Log(y) - math.Log(m)
 }
 
-// logRise returns
-//
-//	log Γ(x+y) − log Γ(x) − y log x,   x > 0, y ≥ 0,
-//
-// which is y(y−1)/2x + O(1/x²) for large x. For large x the three terms nearly cancel,
-// so logRise then uses the difference of two Stirling series. In the following formula,
-// only terms of order y cancel:
-//
-//	(x+y−½) log(1+y/x) − y + S(x+y) − S(x),   S(x) = 1/12x − 1/360x³ + ….
+// logRise returns log Γ(x+y) − log Γ(x) − y log x, x > 0, y ≥ 0, which is y(y−1)/2x +
+// O(1/x²). For large x the terms nearly cancel, but in (x+y−½) log(1+y/x) − y + S(x+y) −
+// S(x), S(x) = 1/12x − 1/360x³ + …, only those of order y do.
 func logRise(x, y float64) float64 {
 	if x < 16 {
 		a, _ := math.Lgamma(x + y)

@@ -118,8 +118,6 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// title returns the name by which messages refer to the experiment; i is its number in
-// the model.
 func (x *Experiment) title(i int) string {
 	if x.Name != "" {
 		return fmt.Sprintf("experiment %q", x.Name)
@@ -143,14 +141,10 @@ func (p *Posterior) Format(theta []float64) string {
 	return strings.Join(all, ", ")
 }
 
-// index returns the position of the parameter with the given name, or −1 if there is
-// none.
 func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
 
-// For an experiment without a function Observe, pick returns the index of the state
-// component that each column of the data contains.
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
 	if columns > d {
@@ -183,8 +177,6 @@ func (x *Experiment) pick() ([]int, error) {
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: use the name of a state in Data.Names, or set Observe to a function that computes the observed quantities", stranger, strings.Join(x.Problem.States, ", "))
 }
 
-// named returns the names of all elements of θ in the problems and of all parameters of
-// the likelihoods, and the name of α.
 func (p *Posterior) named() map[string]bool {
 	names := map[string]bool{p.AlphaParam: true}
 	for _, name := range p.problemParams() {
@@ -254,7 +246,6 @@ func (p *Posterior) problemParams() []string {
 	return names
 }
 
-// param returns the name that the experiment gives to element k of Problem.Theta.
 func (x *Experiment) param(k int) string {
 	if x.Params != nil {
 		return x.Params[k]
@@ -305,7 +296,7 @@ func (p *Posterior) Describe() [][2]string {
 	return out
 }
 
-// at returns the θ at which a mesh of Frozen chooses the steps for the experiment x.
+// at returns the θ of the grid of Frozen.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {

@@ -63,8 +63,6 @@ func (e *Density) LogLikelihoodChange(from, to, theta []float64) float64 {
 	return sum
 }
 
-// setTerms allocates memory for the log probability of each data value that is not
-// missing.
 func (e *Density) setTerms() {
 	n := 0
 	for _, r := range e.parts {
@@ -79,8 +77,6 @@ func (e *Density) setTerms() {
 	e.terms = make([]float64, n)
 }
 
-// pointwise writes the log probability of each data value that is not missing. The
-// argument `fit` holds the expected values.
 func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0
 	for _, r := range e.parts {
@@ -120,7 +116,5 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 	e.pointwise(rest[len(expected):], expected, theta)
 }
 
-// statistics returns the index of the first expected value, given the number n of
-// quantities that are stored for each draw. The log density and the statistics of the
-// sampler come before the expected values.
+// statistics is the index of the first expected value among the n quantities of a draw.
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }

@@ -145,8 +145,8 @@ func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	return out, nil
 }
 
-// logMean returns the logarithm of the weighted mean of exp(v), where v are the values of
-// a stored quantity. Values with zero weight may be NaN.
+// logMean returns the log of the weighted mean of exp(v). Values of zero weight may be
+// NaN.
 func logMean(generated [][]float64, logw []float64, at int) float64 {
 	var x, w []float64
 	for s, g := range generated {

@@ -59,8 +59,6 @@ func (e *Density) predictions() []*Prediction {
 	return out
 }
 
-// predict draws new data, given θ and the expected values of the data, and appends them
-// to out.
 func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
 	for i, r := range e.parts {
 		e.bind(r, theta)
@@ -148,7 +146,6 @@ func (p *Posterior) FineTimes() []float64 {
 	return slices.Compact(out)
 }
 
-// spans returns the time spans of the experiments as text.
 func (p *Posterior) spans() string {
 	var all []string
 	for _, x := range p.Experiments {
@@ -162,8 +159,7 @@ func (p *Posterior) spans() string {
 	return strings.Join(all, " or ")
 }
 
-// atTimes returns a copy of e in which the data consist of missing values (NaN) at the
-// given times. If the paths of e have grids, the copy uses the same grids.
+// atTimes has missing values at the given times, and the same grids if there are any.
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
 	q := *e.p
 	q.Experiments = slices.Clone(q.Experiments)
@@ -212,9 +208,8 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 	return fine, nil
 }
 
-// predictAt predicts new data at the given times, from solutions at up to 1000 draws. For
-// the first 20 draws, the expected values of the data are computed again and compared
-// with those in the chains.
+// predictAt solves at up to 1000 draws, and checks the expected values of the chains at
+// the first 20.
 func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.Chains, rng *rand.Rand) ([]*Prediction, error) {
 	const most, compared = 1000, 20
 	fine, err := e.atTimes(ctx, times)
@@ -241,8 +236,6 @@ func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.C
 	return out, nil
 }
 
-// expects returns an error if the classical solution at theta does not reproduce the
-// given expected values of the data.
 func (e *Density) expects(theta, drawn []float64) error {
 	if _, err := e.LogLikelihood(theta, nil); err != nil {
 		return fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)

@@ -53,25 +53,20 @@ func (d Truncated) LogProb(x float64) float64 {
 	return d.Of.LogProb(x) - math.Log(mass)
 }
 
-// mass returns the probability Q(Max) − Q(Min) of the interval [Min, Max], where Q is the
-// distribution function before truncation. The result `exact` says whether the interval
-// begins in the lower half of the distribution, where even small tail probabilities are
-// accurate.
+// mass returns Q(Max) − Q(Min), and whether the interval begins in the lower half, where
+// small tail probabilities are accurate.
 func (d Truncated) mass() (mass float64, exact bool) {
 	d, _, _ = d.mirrored()
 	a := d.Of.CDF(d.Min)
 	return d.Of.CDF(d.Max) - a, a < 0.5
 }
 
-// leastMass is the smallest allowed probability of an interval [Min, Max] in the upper
-// half of a distribution. A probability of leastMass has a relative rounding error of
-// about 1e-6. Normal distributions are exempt: see mirrored.
+// leastMass is that in the upper half with a rounding error of about 1e-6. Normal
+// distributions are exempt: see mirrored.
 const leastMass = 1e-10
 
-// mirrored applies to a normal distribution that is truncated to an interval above its
-// mean mu. The result m is the mirror image of d about mu. If d is any other
-// distribution, m is d, and `ok` is false. The distribution function of a normal
-// distribution is accurate even far out in the lower tail.
+// mirrored reflects a normal distribution that is truncated above its mean, because its
+// distribution function is accurate far out in the lower tail.
 func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
 	of, ok := d.Of.(distuv.Normal)
 	if !ok || !(d.Min > of.Mu) {
@@ -105,8 +100,7 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// draw returns a draw from d. The uniform random number that draw() uses is never zero,
-// because zero would give the lower end of the support.
+// draw never uses zero, which would give the lower end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }
@@ -130,7 +124,6 @@ type transform struct {
 
 var identity = transform{lo: math.Inf(-1), hi: math.Inf(1)}
 
-// to returns θ and log |dθ/du|.
 func (t transform) to(u float64) (theta, logJacobian float64) {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {
@@ -159,7 +152,6 @@ func (t transform) to(u float64) (theta, logJacobian float64) {
 	return t.hi - (t.hi-t.lo)*share, logJacobian
 }
 
-// slope returns dθ/du.
 func (t transform) slope(u float64) float64 {
 	_, log := t.to(u)
 	if math.IsInf(t.lo, -1) && !math.IsInf(t.hi, 1) {
@@ -168,7 +160,6 @@ func (t transform) slope(u float64) float64 {
 	return math.Exp(log)
 }
 
-// slopes returns dθ/du, and the derivative of log |dθ/du| with respect to u.
 func (t transform) slopes(u float64) (slope, curve float64) {
 	slope = t.slope(u)
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
@@ -186,8 +177,7 @@ func (t transform) slopes(u float64) (slope, curve float64) {
 	return slope, curve
 }
 
-// from is the inverse of to. At the ends of the support, the method returns ±Inf; beyond
-// them, it returns NaN.
+// from returns ±Inf at the ends of the support, and NaN beyond.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

@@ -18,7 +18,6 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 	return theta
 }
 
-// support checks the prior and returns the transform to its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
 		// The methods of an invalid distribution panic. The error names the parameter

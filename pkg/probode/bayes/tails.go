@@ -90,10 +90,9 @@ func HeavyTails(ctx context.Context, p *Posterior, chains *mcmc.Chains) (heavy [
 	return heavy, nil
 }
 
-// A farPoint is a point beyond which the prior has the given mass.
 type farPoint struct{ at, mass float64 }
 
-// farEnds returns two points in each tail of a prior that has no finite variance.
+// farEnds returns two points in each tail of a prior without a finite variance.
 func farEnds(prior Distribution) (out [][2]farPoint) {
 	const near, far = 0x1p-20, 0x1p-30
 	for _, upper := range []bool{false, true} {

@@ -51,8 +51,6 @@ func (e *Density) Differentiable() bool {
 	return true
 }
 
-// ofLocations returns the derivatives of the locations, given the derivatives of the
-// expected values.
 func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 	p := len(dtheta) / m
 	for range r.x.Data.T {
@@ -74,9 +72,8 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 	return out
 }
 
-// tangents writes the derivative of expected value i in direction k to dst[i*m+k]. Like
-// evaluate(), tangents stores an error in the field `err`. For each direction in which
-// the θ of a problem changes, Work() counts one more solution of that problem.
+// tangents writes that of expected value i in direction k to dst[i*m+k]. A direction in
+// which θ of a problem changes counts as a solution in Work.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -124,9 +121,8 @@ func (r *Part) Tangents(theta, dtheta []float64) (rows []float64) {
 	return r.ofLocations(expected, dtheta, m)
 }
 
-// expected writes the derivative of expected value i in direction k to dst[i*m+k]. The
-// argument `states` holds the derivatives of the states in the directions `moved`; in the
-// other directions the states do not change.
+// expected writes to dst[i*m+k]. The states change only in the directions `moved`, by
+// `states`.
 func (r *Part) expected(dst, theta, dtheta []float64, m int, moved []int, states []float64) {
 	p, d, c := len(theta), r.x.Problem.Dim(), len(r.errors)
 	still, slopes, used := make([]float64, d), make([]float64, c*(d+p)), make([][]int, c)
@@ -171,8 +167,7 @@ func (r *Part) expected(dst, theta, dtheta []float64, m int, moved []int, states
 	}
 }
 
-// slope differentiates the expected values of a row in the direction (dx, dtheta). The
-// derivatives are written to dst, `stride` elements apart.
+// slope writes to every `stride`-th element.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)

@@ -10,8 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// validate returns an error that describes the first mistake in the model. NewDensity
-// performs the checks that need a solver.
+// validate leaves to NewDensity what needs a solver.
 func (p *Posterior) validate() error {
 	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
 		return errors.New("bayes: a Posterior needs Params, Experiments, a Method and a Mesh")
@@ -40,13 +39,11 @@ func (p *Posterior) validate() error {
 	return v.used()
 }
 
-// A validator checks the fields of a posterior.
 type validator struct {
 	p    *Posterior
 	lows []float64 // lower end of the support of each parameter
 }
 
-// params checks names and priors.
 func (v *validator) params() error {
 	for i, q := range v.p.Params {
 		switch {
@@ -81,8 +78,6 @@ func (v *validator) used() error {
 	return nil
 }
 
-// known returns an error if the model has no parameter with the given name. An empty name
-// is allowed.
 func (v *validator) known(name string) error {
 	if name == "" || v.p.index(name) >= 0 {
 		return nil
@@ -90,8 +85,6 @@ func (v *validator) known(name string) error {
 	return fmt.Errorf("no parameter %q: the model has %s", name, strings.Join(v.p.Names(), ", "))
 }
 
-// positive returns an error if a parameter that must be positive can be negative. The
-// string `what` describes the parameter in the error message.
 func (v *validator) positive(name, what string) error {
 	i := v.p.index(name)
 	if name == "" || v.lows[i] >= 0 {
@@ -118,8 +111,6 @@ func (v *validator) alpha() error {
 	return nil
 }
 
-// experiment checks that the fields of an experiment are consistent with each other and
-// with the parameters. The error does not contain the name of the experiment.
 func (v *validator) experiment(x *Experiment) error {
 	if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
 		return errors.New("want Problem, Data and Errors")
@@ -156,8 +147,6 @@ func (v *validator) experiment(x *Experiment) error {
 	return nil
 }
 
-// column checks the likelihood of column k, and the parameters of this likelihood. column
-// also checks that the data are possible under this likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
 	if c, is := of.(Censored); of == nil || is && c.Of == nil {
@@ -207,10 +196,8 @@ func (v *validator) column(x *Experiment, k int) error {
 	return nil
 }
 
-// checkMethod returns an error if a field of the method is out of range, for example if
-// the number of steps is too large. Package probode treats an invalid field as a
-// programming error and panics. checkMethod turns the panic into an error, because a user
-// may have entered the method.
+// checkMethod makes an error of the panic about an invalid field, because a user may have
+// entered the method.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

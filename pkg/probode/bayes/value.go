@@ -31,7 +31,6 @@ func (v Value) String() string {
 	return fmt.Sprintf("%g", v.Value)
 }
 
-// valueText writes a prior or a likelihood as text.
 func valueText(v any) string {
 	return strings.ReplaceAll(strings.TrimPrefix(literal.Declared(v), "distuv."), ", Src: nil", "")
 }

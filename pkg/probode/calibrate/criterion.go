@@ -50,12 +50,9 @@ func (c Criterion) String() string {
 	return fmt.Sprintf("Criterion(%d)", int(c))
 }
 
-// match returns the score of an ensemble. The arguments are the logarithms of the
-// variances and of the squared errors. The result `width`, the mean of (v − E²)/(v + E²),
-// says whether the ensemble is on average too narrow (−1) or too wide (1). With v/E² =
-// e^y, the Bhattacharyya distance is ½ log cosh(y/2) and the log score is −½(y + e^(−y) −
-// 1). The formula for the distance loses no digits and does not overflow, even if v and
-// E² differ by many orders of magnitude.
+// match returns the score, and as `width` the mean of (v − E²)/(v + E²), from −1 (too
+// narrow) to 1. With v/E² = e^y, the Bhattacharyya distance ½ log cosh(y/2), which cannot
+// overflow, and the log score −½(y + e^(−y) − 1).
 func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	for k, l := range logv {
 		y := l - loge2[k]

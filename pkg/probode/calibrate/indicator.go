@@ -64,5 +64,4 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	return e, nil
 }
 
-// epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52

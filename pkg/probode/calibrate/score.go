@@ -41,7 +41,6 @@ func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []f
 	return out, nil
 }
 
-// A calibrator evaluates the score.
 type calibrator struct {
 	s       Settings
 	solver  *probode.Solver
@@ -58,7 +57,6 @@ type calibrator struct {
 	total   int
 }
 
-// A worker holds everything that one goroutine needs to compute paths.
 type worker struct {
 	solver *probode.Solver
 	z, xi  []float64
@@ -106,7 +104,6 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	return c, nil
 }
 
-// solveOn creates the grid at θ and a solver for that grid.
 func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.Method) (err error) {
 	if c.theta, err = p.Parameters(c.s.Theta); err != nil {
 		return err
@@ -131,11 +128,9 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// choose selects the points for the score and stores the errors at these points. Points
-// with very small errors are left out, because the score depends on ratios, and a few of
-// these points could determine α*. Errors are very small where they cross zero, or where
-// the state has decayed. Points at which the error is uncertain by 1 % or more are also
-// left out. The initial point and the start-up are left out because they have no noise.
+// choose leaves out points whose errors are very small, because they cross zero or the
+// state has decayed: the score depends on ratios, and a few could determine α*. It leaves
+// out errors that are uncertain by 1 %, and the start, which has no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -169,12 +164,10 @@ func (c *calibrator) choose(est *Errors) {
 	}
 }
 
-// maxKept is the largest number of normal variates that a calibration keeps in memory. At
-// eight bytes each, the variates take half a gigabyte.
+// maxKept variates take half a gigabyte.
 const maxKept = 512 << 20 / 8
 
-// warn appends the warnings about the errors of the classical solution. These errors do
-// not depend on the noise scale.
+// warn is about the classical solution, whatever the noise.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of the standard deviation of the state over time, so alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
@@ -191,9 +184,8 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 }
 
-// For each component, lost divides the root mean square error by the standard deviation
-// of the component over the grid points. The result is the largest ratio of all
-// components.
+// lost is the largest ratio, over components, of the root mean square error to the sd
+// over the grid points.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
 	for i := 0; i < len(c.z); i += c.d {
@@ -213,9 +205,7 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// halved halves all steps and returns the factor by which the error decreases at the
-// points that contribute to the score. If the equations cannot be solved with the smaller
-// steps, the result is NaN.
+// halved returns the factor by which the error decreases with half the steps, or NaN.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)
@@ -234,7 +224,6 @@ func (c *calibrator) halved(ctx context.Context) float64 {
 	return math.Sqrt(before / after)
 }
 
-// An evaluation holds the score and the variances of the ensemble at one α.
 type evaluation struct {
 	ok    bool      // all paths could be computed
 	score float64   // −Inf if not ok or if there is no spread
@@ -247,7 +236,6 @@ type evaluation struct {
 	without [][]float64
 }
 
-// evaluate computes the first n paths at α.
 func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evaluation, error) {
 	groups, ok, err := c.groups(ctx, alpha, n)
 	if err != nil || !ok {
@@ -270,8 +258,7 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 	return e, nil
 }
 
-// leaveOut returns the logarithms of the variances at every n-th point that enters the
-// score, where n is the result of thin(). The paths of the group `out` are omitted.
+// leaveOut returns the log variances without one group of paths, at the points of thin.
 func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	thin := c.thin()
 	rest := moments.NewVector((len(c.used) + thin - 1) / thin)
@@ -292,9 +279,8 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	return rest.M2
 }
 
-// thin returns a number n. Standard errors are computed only from every n-th point that
-// enters the score. At most about four thousand points remain. Points that are close
-// together in time add little information.
+// thin takes every n-th point for standard errors, at most about four thousand: close
+// points add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -303,9 +289,7 @@ func (c *calibrator) thin() int {
 	return n
 }
 
-// groups divides the paths 0, …, n−1 into groups. For each group, the method returns the
-// moments of the states at the points that contribute to the score. The second result is
-// false if a path could not be computed.
+// groups returns false if a path could not be computed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough
@@ -343,8 +327,8 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 	return out, !failed.Load(), err
 }
 
-// solve computes a path with noise. The normal variates of the path are kept in c.noise
-// if there is room. No path is computed by two goroutines at the same time.
+// solve keeps the normal variates in c.noise if there is room. No two goroutines compute
+// the same path.
 func (c *calibrator) solve(w *worker, path int) error {
 	xi := w.xi
 	if path >= len(c.noise) {

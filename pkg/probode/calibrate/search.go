@@ -16,21 +16,17 @@ import (
 // linear in log α, with slope one. The interpolated variances suffice to find the maximum
 // of the score: no further paths are computed.
 
-// A scan holds the score at equally spaced values of log α. The score is computed from a
-// small number of paths.
+// A scan has few paths at equally spaced log α.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
 	width float64 // spacing of the grid in log α
 }
 
-// A point holds a value of α and the score at that value.
 type point struct{ alpha, score float64 }
 
-// scan computes the score for α from 1e-6 to 1e6. The scan continues to smaller α as long
-// as the ensemble is too wide, and to larger α as long as the ensemble is too narrow. The
-// range of the scan must be wide because a change of units can change α* by many orders
-// of magnitude.
+// scan goes from 1e-6 to 1e6, and on while the ensemble is too wide below or too narrow
+// above: a change of units can change α* by many orders of magnitude.
 func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	const least, largest, perDecade, later = 1e-6, 1e6, 3, 6
 	lo, hi, n := math.Log(least), math.Log(largest), 12*perDecade
@@ -77,17 +73,14 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	return s, nil
 }
 
-// An optimum is the α* that maximises a score.
 type optimum struct {
 	x        float64   // log α*
 	se, time float64   // standard errors of x, over paths and over time; NaN if a path cannot be computed near x
 	logv     []float64 // logarithms of the variances at x
 }
 
-// A parabola interpolates the logarithms of the variances as functions of log α. The
-// parabola passes through the three values at −δ, 0 and δ. Outside the interval [−δ, δ]
-// the parabola is replaced by two straight lines: on the left by the line through the
-// values at −δ and 0, and on the right by the line through the values at 0 and δ.
+// A parabola interpolates log variances over log α through −δ, 0 and δ. Outside it is
+// continued by the straight lines through two of the values.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64
@@ -107,7 +100,6 @@ func (p *parabola) at(x float64, logv []float64) {
 	}
 }
 
-// refine returns the optimum computed from all paths.
 func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	const delta = 0.2 // in log α: small compared with the width of the maximum
 	x := math.Log(s.curve[s.best].alpha)
@@ -152,8 +144,7 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	return c.cutOff(ctx, s)
 }
 
-// cutOff finds the best α among the values at which all paths can be computed. The method
-// is called if a path cannot be computed at some α near the optimum.
+// cutOff finds the best α at which all paths can be computed.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -180,10 +171,7 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	return nil, failed
 }
 
-// maximum returns the point in [−reach, reach] at which the score is largest. The
-// tolerance of the result is tol. The argument loge2 holds the logarithms of the squared
-// errors. The function `set` writes the logarithms of the variances at the point `at` to
-// logv.
+// maximum is in [−reach, reach]; `set` writes the log variances at a point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
@@ -193,16 +181,11 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 	}, -reach, 0, reach, tol, 60)
 }
 
-// errors returns two standard errors of log α*, one from the jackknife over groups of
-// paths and one from the jackknife over ten blocks of time. Both standard errors are
-// computed from the variances at three values of log α with the spacing `delta`. Each
-// group or block is left out in turn, and the optimum is computed again by a search. The
-// vertex of a parabola through the score would not be a reliable optimum: if the score is
-// flat or has kinks, the vertex may lie anywhere. For example, the score may have kinks
-// if a few paths are far from the others. The jackknife over paths searches from about
-// half to about twice the middle α, because α* changes little without one group of paths.
-// The jackknife over time searches a much wider range, because α* can change by orders of
-// magnitude without one block of time.
+// errors jackknifes over groups of paths and over ten blocks of time, with the variances
+// at three log α, `delta` apart. Each time the optimum is searched again: the vertex of a
+// parabola may be anywhere if the score is flat, or has kinks because a few paths are far
+// from the others. Over paths from half to twice the middle α, and over time much
+// farther, because α* can change by orders of magnitude without one block.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()
@@ -242,8 +225,6 @@ func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, 
 	return paths, jackknife(x)
 }
 
-// jackknife returns the standard error of an estimate. The data are divided into len(x)
-// parts, and x[i] is the estimate computed without part i.
 func jackknife(x []float64) float64 {
 	m := moments.NewVector(1)
 	for _, v := range x {
@@ -253,8 +234,7 @@ func jackknife(x []float64) float64 {
 	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
-// vertex returns the position of the vertex of the parabola through the points (−h, l),
-// (0, m) and (h, r). The result is 0 if this position is not finite.
+// vertex returns 0 if it is not finite.
 func vertex(h, l, m, r float64) float64 {
 	if v := h / 2 * (l - r) / (l - 2*m + r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v
@@ -262,11 +242,8 @@ func vertex(h, l, m, r float64) float64 {
 	return 0
 }
 
-// minimize returns the point in (a, c) at which f is smallest. The tolerance of the
-// result is tol. The algorithm is Brent's method, which combines golden sections with
-// parabolic steps [Brent 1973, §5.8]. The search starts at b, which lies between a and c.
-// The value f(b) should be smaller than f(a) and f(c). Package gonum/optimize does not
-// contain Brent's method.
+// minimize is Brent's method between a and c from b, where f should be smaller than at
+// both [Brent 1973, §5.8]. Package gonum/optimize does not have it.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b
@@ -331,9 +308,7 @@ func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	return x
 }
 
-// fit compares the errors E with the variances v of the ensemble. The results are the
-// mean of E²/v, the share of points at which |E| < √v, and the share of points at which
-// |E| < 2√v.
+// fit returns the mean of E²/v, and the shares of |E| < √v and |E| < 2√v.
 func (c *calibrator) fit(logv []float64) (meanSquare float64, within [2]float64) {
 	n := float64(len(logv))
 	for k, l := range logv {

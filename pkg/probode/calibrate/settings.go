@@ -44,11 +44,9 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// jackknifeGroups is the number of groups of paths whose moments are kept separately.
-// The groups are also the units of parallel work.
+// jackknifeGroups are also the units of parallel work.
 const jackknifeGroups = 20
 
-// check returns an error if a setting is invalid.
 func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	const maxWorkers = 4096
 	switch {

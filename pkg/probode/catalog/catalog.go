@@ -12,14 +12,13 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A namedMethod is a method with its short name.
 type namedMethod struct {
 	name   string
 	method probode.Method
 }
 
-// plain returns the methods that Names lists. If the list were a package variable, the
-// linker would keep all methods even in programs that do not call Parse.
+// plain is a function: with a variable the linker would keep all methods in programs that
+// do not call Parse.
 func plain() []namedMethod {
 	return []namedMethod{
 		{"auto", methods.Auto{}},
@@ -55,8 +54,6 @@ func plain() []namedMethod {
 	}
 }
 
-// variants returns the methods am0 to am4 with each linearisation, and the methods ek0,
-// ek1 and ckf with each order.
 func variants() (list []namedMethod) {
 	for s := range 5 {
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
@@ -106,7 +103,6 @@ func Parse(name string) (probode.Method, error) {
 	return parsePlain(text, name)
 }
 
-// parsePlain parses the name of a method, without the prefix `random:`.
 func parsePlain(text, whole string) (probode.Method, error) {
 	base, how, with := strings.Cut(strings.TrimSpace(text), ",")
 	base, how = strings.TrimSpace(base), strings.TrimSpace(how)
@@ -126,9 +122,7 @@ func parsePlain(text, whole string) (probode.Method, error) {
 	return nil, fmt.Errorf("method %s: want %s", quote(whole), Help)
 }
 
-// oneStep reports whether m is a one-step method, which uses no earlier steps. The
-// function calls methods.RandomStep{Method: m}.Stepper for a small problem. Stepper returns an
-// error if m uses earlier steps.
+// oneStep asks methods.RandomStep, which refuses a method that uses earlier steps.
 func oneStep(m probode.Method) bool {
 	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
 	g, err := probode.UniformGrid(p, nil, 1./16)
@@ -138,7 +132,6 @@ func oneStep(m probode.Method) bool {
 	return err == nil
 }
 
-// quote returns the argument `text` in quotation marks, cut to at most 80 characters.
 func quote(text string) string {
 	const most = 80
 	if r := []rune(text); len(r) > most {

@@ -23,7 +23,6 @@ import (
 // step as a linear function of the three parts. The calculation requires no matrix
 // inversion.
 
-// link computes the link l for the step that the block b has just taken.
 func (b *block) link(l *link, before int) {
 	n, w := len(b.z), b.w
 	height := n - w + before
@@ -37,20 +36,15 @@ func (b *block) link(l *link, before int) {
 	}
 }
 
-// belief represents a Gaussian distribution of the normal variates u at a grid point. The
-// field `mean` holds the mean of u, multiplied by κ unit^{q+1/2}. The field `factor`
-// holds an upper triangular factor of the covariance. The stride of `factor` is the
-// length of u. The elements of `factor` below the diagonal are not used.
+// belief is the distribution of normal variates u: `mean` times κ unit^{q+1/2}, and an
+// upper triangular factor of the covariance with stride len(u), whose lower part is not
+// used.
 type belief struct{ mean, factor []float64 }
 
-// resized returns a belief about n normal variates. The slices of b are reused if they
-// are long enough.
 func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// unknown returns the distribution of n normal variates before any conditioning: the
-// standard normal distribution.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -59,10 +53,8 @@ func unknown(n int) belief {
 	return b
 }
 
-// back computes the distribution before a step or an event from the distribution after
-// it, and stores the result in dst. If after.factor is nil, back() computes only the
-// mean, and after.mean may hold the variates v, followed by the variates w: see the type
-// `link`.
+// back goes from after to before a step or an event. Without after.factor it computes
+// only the mean, and after.mean may hold v followed by w: see link.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {
@@ -88,8 +80,7 @@ func (l *link) back(dst, after belief, work *[]float64) {
 	}
 }
 
-// smooth computes the distributions of the normal variates at all points of c, given that
-// the differential equation holds at all these points.
+// smooth conditions on the differential equation at all points.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {
@@ -106,8 +97,7 @@ func (c *chain) smooth() {
 	}
 }
 
-// smooth computes distributions of the normal variates, and belief returns the
-// distribution at point i. The result is empty if smooth() has not been called.
+// belief is empty before smooth.
 func (c *chain) belief(i int) belief {
 	if c.smoothed == nil {
 		return belief{}
@@ -117,8 +107,7 @@ func (c *chain) belief(i int) belief {
 	return belief{own[:p.rows:p.rows], own[p.rows:][:p.rows*p.rows]}
 }
 
-// relink computes the link of a step of length h that ends at point i. Before the call, c
-// must hold the distribution at the beginning of the step.
+// relink starts from the distribution at the beginning of the step, which c must hold.
 func (c *chain) relink(l *link, i int, h float64) {
 	p, before := &c.points[i], c.rows
 	c.predict(h)

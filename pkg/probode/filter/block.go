@@ -59,16 +59,13 @@ func newBlock(q, w, m int, noise []float64) *block {
 	return b
 }
 
-// errors returns the column of R that belongs to coordinate j.
 func (b *block) errors(j int) []float64 { return b.r[b.columns[j]*b.rows:][:b.rows] }
 
-// measure sets the unit of the coordinates.
 func (b *block) measure(unit float64) {
 	b.unit, b.root = unit, math.Pow(unit, float64(b.q)+0.5)
 }
 
-// level returns the factor by which coordinate j must be multiplied to give a component
-// of the state. The coordinates are scaled for steps of length `unit`.
+// level converts coordinate j, for steps of length `unit`, to a component of the state.
 func (b *block) level(j int, unit float64) float64 {
 	if j < b.w {
 		return 1
@@ -76,7 +73,7 @@ func (b *block) level(j int, unit float64) float64 {
 	return 1 / unit
 }
 
-// weight returns the ratio of the coordinate z_m to f for steps of length h.
+// weight is z_m/f for steps of length h.
 func (b *block) weight(h float64) float64 {
 	if b.m == 1 {
 		return h
@@ -84,7 +81,6 @@ func (b *block) weight(h float64) float64 {
 	return h * h / 2
 }
 
-// predict computes the predicted mean at the end of a step of length h.
 func (b *block) predict(h float64) {
 	b.h = h
 	if ratio := h / b.unit; ratio != b.ratio {
@@ -98,9 +94,8 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// observe writes a factor of the covariance of the residual to the field `v`. The
-// argument `factor` is a factor of the covariance of the coordinates for steps of length
-// h.
+// observe writes a factor of the covariance of the residual to v, from that of the
+// coordinates for steps of length h.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -114,7 +109,6 @@ func (b *block) observe(factor []float64) {
 	}
 }
 
-// whiten multiplies a residual by the inverse of the factor of its covariance.
 func (b *block) whiten(r []float64) {
 	n := len(b.z)
 	for k := range r {
@@ -127,9 +121,8 @@ func (b *block) whiten(r []float64) {
 	}
 }
 
-// likeliest returns the maximum-likelihood estimate of κ² h^{2q+1} from the residual r of
-// a step of length h. The estimate assumes that the state at the beginning of the step is
-// known [S19]. likeliest overwrites r.
+// likeliest returns the maximum-likelihood κ² h^{2q+1} for a known state at the beginning
+// [S19], and overwrites r.
 func (b *block) likeliest(r []float64) float64 {
 	n := len(b.z)
 	b.observe(b.fresh)
@@ -138,8 +131,6 @@ func (b *block) likeliest(r []float64) float64 {
 	return vector.Dot(r, r) / float64(b.w)
 }
 
-// disperse computes the factor of the predicted covariance. The standard deviation of the
-// noise is multiplied by `sigma`.
 func (b *block) disperse(sigma float64) {
 	n, own := len(b.z), b.w*b.rows // the columns of z_l, which follow those of z_{l+1}, have own elements
 	copy(b.top, b.fresh)
@@ -162,8 +153,7 @@ func (b *block) disperse(sigma float64) {
 	}
 }
 
-// reduce makes the factor of the predicted covariance upper triangular. If `linked` is
-// true, reduce() also transforms the additional columns of the fields `top` and `tail`.
+// reduce also transforms the additional columns of top and tail if `linked`.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {
@@ -183,10 +173,8 @@ func (b *block) reduce(linked bool) {
 	}
 }
 
-// condition computes the covariance after the step, given that the residual is zero.
-// After the call, the field `top` holds the factor of the joint covariance of the
-// residual and the other coordinates at the end of the step. The argument `linked` has
-// the same meaning as for reduce.
+// condition leaves in `top` the factor of the joint covariance of the residual and the
+// coordinates.
 func (b *block) condition(linked bool) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	columns := n
@@ -220,7 +208,6 @@ func (b *block) condition(linked bool) {
 	}
 }
 
-// settle copies the rows of the predicted factor to R, beginning with the row `first`.
 func (b *block) settle(first int) {
 	n := len(b.z)
 	b.rows = n - first
@@ -237,9 +224,8 @@ func (b *block) settle(first int) {
 	}
 }
 
-// correct replaces the vector e by its conditional mean, given that the residual is zero.
-// The vector e holds coordinates for steps of length h, and the field `white` must hold
-// the residual of e.
+// correct conditions e, coordinates for steps of length h whose residual is in `white`,
+// on a zero residual.
 func (b *block) correct(e []float64) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	for k, r := range b.white {
@@ -256,20 +242,17 @@ func (b *block) correct(e []float64) {
 	}
 }
 
-// update computes the mean after the step from the value of f at the predicted mean.
 func (b *block) update(f []float64) {
 	b.innovation(b.white, f)
 	b.correct(b.pred)
 	b.arrive()
 }
 
-// arrive completes a step: the predicted mean becomes the current mean of the block.
 func (b *block) arrive() {
 	copy(b.z, b.pred)
 	rescale(b.z, b.w, 1/b.ratio)
 }
 
-// innovation writes the residual of the prediction to dst.
 func (b *block) innovation(dst, f []float64) {
 	d, weight := b.m*b.w, b.weight(b.h)
 	for k := range b.w {

@@ -1,6 +1,5 @@
 package filter
 
-// A chain holds the distributions of one block at the grid points.
 type chain struct {
 	*block
 	points   []point
@@ -9,7 +8,6 @@ type chain struct {
 	next     link      // that of the next point
 }
 
-// A point is a grid point, or the time of an event.
 type point struct {
 	index           int     // of the grid point
 	h, sigma        float64 // length and noise of the step to this point; h is 0 after an event
@@ -17,7 +15,6 @@ type point struct {
 	first, smoothed int     // where its numbers begin
 }
 
-// reserve allocates memory for n points of the chain.
 func (c *chain) reserve(n int, linked bool) {
 	rows := len(c.z) - c.w
 	size := len(c.z)*(1+rows) + len(c.hjac) + c.w
@@ -27,7 +24,6 @@ func (c *chain) reserve(n int, linked bool) {
 	c.points, c.memory = make([]point, 0, n), make([]float64, 0, n*size)
 }
 
-// keep adds a point.
 func (c *chain) keep(p point) {
 	p.rows, p.rest, p.first = c.rows, c.next.rest, len(c.memory)
 	c.points = append(c.points, p)
@@ -39,7 +35,6 @@ func (c *chain) keep(p point) {
 	c.memory = append(memory, c.next.a...)
 }
 
-// recall restores the distribution at point i.
 func (c *chain) recall(i int) {
 	p := &c.points[i]
 	c.rows = p.rows
@@ -47,24 +42,20 @@ func (c *chain) recall(i int) {
 	copy(c.r[:len(c.z)*c.rows], own[copy(c.z, own):])
 }
 
-// residual returns the stored value of block.white at point i.
 func (c *chain) residual(i int) []float64 {
 	p := &c.points[i]
 	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]
 }
 
-// stored returns the link between point i and the previous point.
 func (c *chain) stored(i int) link {
 	p, before := &c.points[i], c.points[i-1].rows
 	own := c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac)+c.w:]
 	return link{before: before, after: p.rows, rest: p.rest, drift: own[:before], a: own[before:][:before*(p.rows+p.rest)]}
 }
 
-// link expresses the normal variates u before a step or an event as u = drift/s + Aᵀ(v,
-// w). The vector v holds the normal variates after the step or event. The vector w holds
-// normal variates that have no effect after the step or event. The drift is computed from
-// the residual and, for DALTON, also from the data. The scale of the errors is s = κ
-// unit^{q+1/2}: the error of z is s Rᵀu.
+// link is u = drift/s + Aᵀ(v, w) for the normal variates u before a step or an event: v
+// are those after it, and w have no effect after it. The drift follows from the residual
+// and, for DALTON, from the data. The error of z is s Rᵀu, s = κ unit^{q+1/2}.
 type link struct {
 	before, after, rest int       // lengths of u, v and w
 	a                   []float64 // A, by columns

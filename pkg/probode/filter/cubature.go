@@ -7,13 +7,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// cubature linearises f, using values of f at points around the predicted mean m. The
-// blocks must hold the factors of the predicted covariance.
-//
-// Let S be a factor of the predicted n×n covariance of the state, and let sⱼ be row j of
-// S. The mean of f over the points m ± √n sⱼ approximates the expectation of f. The
-// matrix A of the linear regression of f on the state satisfies
-// A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / (2√n) for all j.
+// cubature linearises f by its values at m ± √n sⱼ, with the rows sⱼ of a factor of the
+// predicted n×n covariance, which the blocks must hold: their mean approximates the
+// expectation, and A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / (2√n) is the linear regression
+// of f on the state.
 func (e *engine) cubature(t float64, theta []float64) {
 	kappa, known := e.kappa, e.kappa > 0
 	if !known {
@@ -68,11 +65,9 @@ func (e *engine) cubature(t float64, theta []float64) {
 	}
 }
 
-// pair computes f at two points on opposite sides of the predicted mean. The points
-// differ from the mean only in the coordinates of block k, in the direction s. The method
-// returns the distance of the two points from the mean, in units of s. If rounding errors
-// would dominate at the given distance, pair() uses a larger distance. At the larger
-// distance, f is still practically linear.
+// pair takes f on both sides of the predicted mean in the direction s of block k, and
+// returns the distance in units of s: a larger one, at which f is still practically
+// linear, if rounding would dominate.
 func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) float64 {
 	var most float64
 	b, part := e.blocks[k], e.parts[k]
@@ -96,9 +91,8 @@ func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) 
 	return distance
 }
 
-// local returns the maximum-likelihood estimate of κ from the residuals of the predicted
-// means. The estimate assumes that J = 0, and that the state at the beginning of the step
-// is known.
+// local is the maximum-likelihood κ from the residuals, for J = 0 and a known state at
+// the beginning of the step.
 func (e *engine) local() float64 {
 	var square float64
 	for k, b := range e.blocks {
@@ -110,8 +104,6 @@ func (e *engine) local() float64 {
 	return math.Sqrt(square/float64(len(e.fa))) / (b.growth * b.root)
 }
 
-// reach returns the scale on which component c of x is varied for finite differences, or
-// 0 if x is zero.
 func reach(x []float64, c int) float64 {
 	return max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x))
 }

@@ -94,7 +94,6 @@ func (m EK) String() string {
 // Order returns q.
 func (m EK) Order() int { return m.Q }
 
-// order returns the order of the differential equation.
 func (m EK) order() int {
 	if m.SecondOrder {
 		return 2
@@ -122,7 +121,6 @@ func (m EK) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, erro
 	return &probode.Stepper{Start: s.start, Step: s.step, Memory: s.memory(), Save: s.save, Restore: s.restore, LocalError: s.localError}, nil
 }
 
-// engine computes the steps of a filter.
 type engine struct {
 	EK
 	p      *probode.Problem
@@ -143,8 +141,7 @@ type engine struct {
 	mean, at, up, down []float64
 }
 
-// newEngine returns an engine with the blocks of m or, if the argument `joint` is true,
-// with one block for all components.
+// newEngine has one block for all components if `joint`.
 func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	d := p.Dim()
 	var active []int // the components of the process
@@ -187,7 +184,6 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	return e, nil
 }
 
-// width returns the number of components in each block if the process has n components.
 func (m EK) width(n int) int {
 	switch {
 	case m.Jacobian == Zero:
@@ -200,8 +196,7 @@ func (m EK) width(n int) int {
 
 var errSecondOrder = errors.New("with SecondOrder the state is (x, x′): want an F whose first half is x′")
 
-// begin starts the filter from the exact state at time t. The argument `unit` is the
-// approximate length of the next step.
+// begin gets the exact state, and about the length of the next step.
 func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	if e.SecondOrder {
 		e.p.F(e.f, t, x, theta)
@@ -226,7 +221,6 @@ func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	return nil
 }
 
-// state writes the means of the blocks to x.
 func (e *engine) state(x []float64) {
 	for k, b := range e.blocks {
 		for j, c := range e.parts[k] {
@@ -235,9 +229,8 @@ func (e *engine) state(x []float64) {
 	}
 }
 
-// predict computes the predicted mean for a step of length h that ends at time t, and the
-// value of f at that mean. If Jacobian is Full, predict also computes the Jacobian of f
-// at the predicted mean.
+// predict goes to time t with a step of length h, and takes f and, if Jacobian is Full,
+// its Jacobian there.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)
@@ -267,8 +260,6 @@ func (e *engine) predict(h, t float64, theta []float64) {
 	}
 }
 
-// distinct returns the number of blocks whose covariances must be computed. If the
-// covariances of all blocks are equal, the result is one.
 func (e *engine) distinct() int {
 	if e.equal {
 		return 1
@@ -276,7 +267,6 @@ func (e *engine) distinct() int {
 	return len(e.blocks)
 }
 
-// condition computes the covariance of block k after a step: see block.condition.
 func (e *engine) condition(k int, linked bool) {
 	if k < e.distinct() {
 		e.blocks[k].condition(linked)
@@ -290,7 +280,6 @@ func (e *engine) condition(k int, linked bool) {
 	b.rows = first.rows
 }
 
-// stepper takes the steps of EK.
 type stepper struct {
 	*engine
 	e        [][]float64 // error of the mean of each block
@@ -299,8 +288,6 @@ type stepper struct {
 	residual []float64   // of the last prediction
 }
 
-// start initialises the filter with the state and the exact derivatives of the solution
-// through it.
 func (s *stepper) start(step *probode.Step) error {
 	s.noisy = false
 	copy(s.out, step.X)
@@ -359,8 +346,7 @@ func (s *stepper) step(step *probode.Step) error {
 	return nil
 }
 
-// wander propagates the error e of the mean over the step. The normal variates xi may be
-// nil.
+// wander propagates the error e of the mean; xi may be nil.
 func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, b.ratio)
 	shift(e, b.q, b.w)
@@ -379,9 +365,8 @@ func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, 1/b.ratio)
 }
 
-// localError computes the standard deviation of the residual of a step, given the state
-// at the beginning of the step. localError estimates the diffusion κ² by maximum
-// likelihood from the residual of the step itself [S19].
+// localError is the sd of the residual for a known state at the beginning, with the
+// maximum-likelihood κ² of the step itself [S19].
 func (s *stepper) localError(dst []float64, _ *probode.Step) error {
 	clear(dst)
 	for k, b := range s.blocks {
@@ -395,16 +380,12 @@ func (s *stepper) localError(dst []float64, _ *probode.Step) error {
 	return nil
 }
 
-// memory returns the number of values that save stores: the last state and a few single
-// numbers. For each block, save also stores the mean, the error of the mean
-// and a factor of the covariance.
 func (s *stepper) memory() int {
 	n := 2 + len(s.blocks)
 	s.each(func(v []float64) { n += len(v) })
 	return n
 }
 
-// each calls do once for each slice of numbers that the Stepper keeps from step to step.
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

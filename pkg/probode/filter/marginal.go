@@ -86,7 +86,6 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 	return out, out.prepare(p, g)
 }
 
-// prepare creates the solver.
 func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	if m.solver, err = probode.NewSolver(p, m.pass, g, 0); err != nil {
 		return err
@@ -102,8 +101,7 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	return nil
 }
 
-// errCoupled reports that an observation depends on components of several blocks.
-// Conditioning on such an observation makes the blocks dependent.
+// errCoupled: conditioning on such an observation makes the blocks dependent.
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // Predict computes the predictive distribution of each observed value at each time, and
@@ -150,7 +148,6 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	return extra, err
 }
 
-// both implements Predict for DALTON.
 func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64) bool) (extra float64, err error) {
 	m.pass.kept, m.pass.linked = false, false
 	if err := m.solve(theta, nil); err != nil {
@@ -192,7 +189,6 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	return extra, nil
 }
 
-// solve performs one pass of the filter.
 func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float64) error) error {
 	m.pass.again()
 	m.pass.observe = observe
@@ -216,8 +212,7 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 	return err
 }
 
-// moved returns an error if the last solve has moved a grid point for which there are
-// data. Grid points can move if the time of an event depends on θ.
+// moved refuses grid points with data that have moved with the time of an event.
 func (m *Marginal) moved() error {
 	grid := m.solver.Times()
 	span := grid[len(grid)-1] - grid[0]
@@ -237,11 +232,9 @@ func (m *Marginal) Work() int {
 	return m.solver.Steps()
 }
 
-// backwards computes the distribution of the solution at each grid point, from the last
-// point to the first. The distributions are computed from the results of the preceding
-// forward pass. backwards calls visit at each time with data. During a call of visit(),
-// m.x holds the mean of the state, and m.own[k] holds the distribution of the normal
-// variates of block k. visit may condition the distributions in m.own on the data.
+// backwards follows a forward pass. During visit, m.x is the mean of the state and
+// m.own[k] the distribution of the normal variates of block k, which visit may condition
+// on data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1
@@ -280,8 +273,6 @@ func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	}
 }
 
-// smoothed returns the mean of the state at the observation times, given the equation and
-// all the data.
 func (m *Marginal) smoothed() []float64 {
 	d := len(m.x)
 	x := make([]float64, len(m.rows)*d)
@@ -293,7 +284,6 @@ func (m *Marginal) smoothed() []float64 {
 	return x
 }
 
-// observe conditions the filter on the data at grid point i.
 func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	if n, ok := m.rows[i]; ok {
 		return m.condition(n, x)
@@ -301,10 +291,8 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	return nil
 }
 
-// condition conditions the distributions of the blocks on row n of the data, one value
-// after another. look computes the expected value of each measurement at the state x. For
-// Fenrir the distributions of the normal variates are conditioned; for DALTON the
-// distributions of the coordinates are conditioned.
+// condition takes the values of row n one after another, expected at x by look. Fenrir
+// conditions normal variates, and DALTON coordinates.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
 	m.look(n, x, r)
@@ -357,11 +345,9 @@ func (m *Marginal) condition(n int, x []float64) error {
 	return nil
 }
 
-// update conditions block k on a data value. The argument `sd` is the standard deviation
-// of the measurement error, divided by the scale s of the type `link`. The argument
-// `residual` is the difference between the value and its mean. The argument `seen` is the
-// derivative of the value with respect to s u, where u is the vector of the normal
-// variates.
+// update conditions block k on a value: `sd` is that of the error divided by the scale s
+// of link, `residual` the difference to its mean, and `seen` its derivative with respect
+// to s u.
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)
 	own, next := &m.own[k], &m.pass.run.chains[k].next

@@ -9,9 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// pass is an EK whose Stepper keeps the distributions at all grid points. The steps are
-// taken by a probode.Solver, so grids, events and failures are handled as for any other
-// method.
+// pass is an EK that keeps all distributions. A probode.Solver takes its steps, and
+// handles grids, events and failures as for any method.
 type pass struct {
 	EK
 	kappa                 float64 // see engine
@@ -26,7 +25,6 @@ type pass struct {
 	run *recording // made by Stepper
 }
 
-// again resets the pass before another solve.
 func (m *pass) again() {
 	s := m.run
 	for _, c := range s.chains {
@@ -50,7 +48,6 @@ func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, e
 	return &probode.Stepper{Start: func(s *probode.Step) error { return run.restart(s.Index, s.H, s.X, s.Theta) }, Step: run.step}, nil
 }
 
-// A recording takes the steps of a pass.
 type recording struct {
 	*engine
 	pass   *pass
@@ -67,8 +64,7 @@ type recording struct {
 	det    float64
 }
 
-// restart begins a pass of the filter over the grid, at grid point i with a step of
-// length h. After an event, restart continues the pass.
+// restart begins at grid point i, or goes on after an event, with a step of length h.
 func (s *recording) restart(i int, h float64, x, theta []float64) error {
 	t := s.g.Times()[i]
 	var err error
@@ -128,11 +124,9 @@ func (s *recording) step(step *probode.Step) error {
 	return err
 }
 
-// volume returns Σ log det S^{1/2}, where S is the covariance of the residual of a step,
-// and the sum is over all steps.
+// volume is Σ log det S^{1/2}, with the covariances S of the residuals.
 func (s *recording) volume() float64 { return s.logDet + math.Log(s.det) }
 
-// disperse computes the predicted covariance, which includes the noise of the step.
 func (s *recording) disperse() {
 	s.diffuse()
 	for k, b := range s.blocks[:s.distinct()] {
@@ -140,9 +134,8 @@ func (s *recording) disperse() {
 	}
 }
 
-// diffuse sets the scale of the noise in the step. If the diffusion varies from step to
-// step, diffuse() estimates the scale from the residual by maximum likelihood. The
-// estimate assumes that the state at the beginning of the step is known [S19].
+// diffuse estimates the noise of the step by maximum likelihood, for a known state at its
+// beginning [S19], if the diffusion varies.
 func (s *recording) diffuse() {
 	var mean float64
 	for k, b := range s.blocks {
@@ -163,8 +156,7 @@ func (s *recording) diffuse() {
 	}
 }
 
-// keep stores the distributions at grid point i, after a step of length h or after an
-// event. The argument x is the state at which f was linearised.
+// keep stores grid point i after a step of length h or an event. f was linearised at x.
 func (s *recording) keep(i int, h float64, x []float64) error {
 	s.last = i
 	if s.pass.observe != nil {
@@ -180,9 +172,8 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 	return nil
 }
 
-// finish restarts the filter after events at the end of the span. The solver itself
-// restarts the filter only if another step follows the event. The argument `path` holds
-// the states at the grid points.
+// finish restarts after events at the end of the span, which the solver does only if a
+// step follows.
 func (s *recording) finish(path, theta []float64) error {
 	end := len(s.g.Times()) - 1
 	if s.last == end {
@@ -191,9 +182,8 @@ func (s *recording) finish(path, theta []float64) error {
 	return s.restart(end, 0, path[end*s.p.Dim():], theta)
 }
 
-// pastEvent restarts the filter from the state x after the events at time t. The
-// covariance in the blocks must be that of the errors before the events. The errors are
-// propagated with derivatives of the jumps and of the Taylor series: see slopes.
+// pastEvent propagates errors from before the events by derivatives of the jumps and of
+// the Taylor series: see slopes.
 func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	d, unit := len(x), s.blocks[0].unit
 	slopes, err := s.slopes(t, x, theta)
@@ -245,12 +235,9 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	return nil
 }
 
-// The events at time t change the state. slopes computes how the coordinates after the
-// events depend on the state before the events. For each component of the state before
-// the events, the result contains the derivatives of all coordinates with respect to this
-// component. The derivatives are computed by central differences. For a component whose
-// value is certain, the result contains nil. The argument x is the state after the
-// events.
+// slopes returns for each component of the state before the events the derivatives of all
+// coordinates after them, by central differences, and nil for a component that is
+// certain. x is the state after the events.
 func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	before := append([]float64(nil), s.x...)
 	s.state(before)
@@ -282,7 +269,6 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	return out, nil
 }
 
-// jump applies the jumps of the events at time t.
 func (s *recording) jump(x []float64, t float64, theta []float64) {
 	for k := range s.p.Events {
 		e := &s.p.Events[k]

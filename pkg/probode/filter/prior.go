@@ -14,8 +14,7 @@ import "math"
 //
 //	Q_ij = (q choose i) (q choose j) / ((2q+1−i−j) q!²).
 
-// shift replaces the coordinates z with their values after one step without noise: zᵢ
-// becomes Σ_j (j choose i) z_j.
+// shift replaces zᵢ by Σ_j (j choose i) z_j, a step without noise.
 func shift(z []float64, q, w int) {
 	for i := range q {
 		for j := (q - 1) * w; j >= i*w; j -= w {
@@ -26,7 +25,6 @@ func shift(z []float64, q, w int) {
 	}
 }
 
-// rescale converts the coordinates from steps of length h to steps of length ratio*h.
 func rescale(z []float64, w int, ratio float64) {
 	c := 1.0
 	for i := 0; i < len(z) && ratio != 1; i += w {
@@ -41,9 +39,9 @@ func scale(x []float64, c float64) {
 	}
 }
 
-// wiener returns the factor L of Q = L Lᵀ in row-major order. The element L[i*(q+1)+n] is
-// zero if i+n > q. L is computed from the expansion of tᵐ in the orthonormal Legendre
-// polynomials on [0, 1], so L is accurate although Q is ill-conditioned.
+// wiener returns L of Q = L Lᵀ by rows; L[i*(q+1)+n] is zero for i+n > q. The expansion
+// of tᵐ in orthonormal Legendre polynomials on [0, 1] is accurate although Q is
+// ill-conditioned.
 func wiener(q int) []float64 {
 	n := q + 1
 	l := make([]float64, n*n)

@@ -114,11 +114,8 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	return out, nil
 }
 
-// decided returns an error if the estimate of the diffusion is dominated by very short
-// steps, or if the squares of the residuals underflow. The first steps of an
-// error-controlled run may be so short that their residuals consist of rounding errors.
-// Rounding errors in the residuals of very short steps would lead to a huge estimate of
-// the diffusion.
+// decided refuses a diffusion that follows from rounding errors: in residuals of very
+// short steps, such as the first ones under error control, or if their squares underflow.
 func (s *recording) decided() error {
 	const tiny = 1e-290 // smaller squares have lost digits
 	total := floats.Sum(s.square)
@@ -153,7 +150,6 @@ func (s *recording) decided() error {
 	return nil
 }
 
-// calibrate sets the diffusion and the scale of each chain.
 func (s *Solution) calibrate(run *recording, set *Settings) {
 	w := run.blocks[0].w
 	s.Diffusion = make([]float64, s.Problem.Dim())
@@ -175,7 +171,6 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 	}
 }
 
-// describe computes Mean and SD.
 func (s *Solution) describe() {
 	d, points := s.Problem.Dim(), s.run.chains[0].points
 	s.Mean, s.SD = make([][]float64, d), make([][]float64, d)
@@ -203,10 +198,8 @@ func (s *Solution) describe() {
 	}
 }
 
-// spread computes the mean and the standard deviation of each state component in chain n.
-// Block n must hold the distribution at the required time. The argument `of` holds the
-// distribution of the normal variates of block n. If `of` is empty, the normal variates
-// have the standard normal distribution.
+// spread is for chain n, whose block holds the distribution at the required time. The
+// normal variates are standard normal if `of` is empty.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 	b := s.run.blocks[n]
 	for j, k := range s.run.parts[n] {
@@ -299,7 +292,6 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	}
 }
 
-// normals appends n normal variates with the given standard deviation to v.
 func normals(v []float64, n int, sd float64, rng *rand.Rand) []float64 {
 	for range n {
 		v = append(v, sd*rng.NormFloat64())

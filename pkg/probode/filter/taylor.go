@@ -19,7 +19,6 @@ import (
 
 var errTaylor = errors.New("the function F has no Taylor series at this point: F must be smooth after the start and after each event")
 
-// taylor computes Taylor series of solutions.
 type taylor struct {
 	p     *probode.Problem
 	q     int
@@ -29,9 +28,8 @@ type taylor struct {
 	g     []float64 // f at the points
 }
 
-// chebyshev holds interpolation points in [−1, 1] or [0, 1]. The field `weights`
-// expresses the first few coefficients of the interpolation polynomial as weighted sums
-// of the values at the points.
+// chebyshev has points in [−1, 1] or [0, 1], and weights that give the first coefficients
+// of the polynomial from the values.
 type chebyshev struct {
 	points  []float64
 	weights [][]float64
@@ -44,8 +42,6 @@ func newTaylor(p *probode.Problem, q int) *taylor {
 		z: make([]float64, (q+1)*d), x: make([]float64, d), g: make([]float64, n*d)}
 }
 
-// newChebyshev returns n interpolation points and the weights for the coefficients of
-// order 0 to q−1.
 func newChebyshev(n, q int, after bool) chebyshev {
 	c := chebyshev{points: make([]float64, n), weights: make([][]float64, q)}
 	for k := range c.weights {
@@ -97,8 +93,7 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// at computes the Taylor series of the solution that has the value x at time t. The
-// Taylor series is stored in z as Nordsieck coordinates for steps of length h.
+// at stores the series in z, as Nordsieck coordinates for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
 	best := math.Inf(1)
@@ -128,9 +123,8 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	return nil
 }
 
-// try computes the coordinates by interpolation on an interval of length tau. The errors
-// of the coordinates are estimated from the last two coefficients of the Chebyshev
-// expansion of f. try returns an estimate of the relative error of a step of length h.
+// try interpolates on an interval of length tau, and returns the estimated relative error
+// of a step of length h, by the last two Chebyshev coefficients of f.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

@@ -16,20 +16,18 @@ import (
 // so small that a call to LAPACK would spend as much time on overhead as on the
 // computation itself.
 
-// triangularize applies Householder reflections to all columns of a matrix. The
-// reflections turn the matrix A of the first n columns into an upper triangular matrix R
-// with RᵀR = AᵀA. Elements below the diagonal are not set to zero.
+// triangularize makes the first n columns A an upper triangular R, RᵀR = AᵀA, by
+// Householder reflections of all columns. It does not set elements below the diagonal to
+// zero.
 func triangularize(a []float64, stride, rows, n, columns int) {
 	for c := range min(rows-1, n) {
 		reflect(a, stride, a, stride, c, c+1, rows, columns)
 	}
 }
 
-// reflect applies one Householder reflection to row c of the matrix `top` and rows
-// `from`, …, `to`−1 of the matrix `tail`. In column c, the reflection sets the elements
-// of `tail` to zero. In the same column, a positive element of `top` becomes negative,
-// even if the elements of `tail` are already zero. The reflection changes only the
-// columns c, …, `end`−1.
+// reflect sets the elements of column c of `tail` to zero, in rows `from` to `to`−1, with
+// row c of `top`, whose positive element becomes negative even if there is nothing to do.
+// Only columns c to `end`−1 change.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]
@@ -63,16 +61,13 @@ func reflect(top []float64, stride int, tail []float64, below, c, from, to, end 
 	}
 }
 
-// rotations holds plane rotations of the rows `low`, …, `high` of a matrix. Each rotation
-// acts on two neighbouring rows, and the rotations are applied from the bottom to the
-// top.
+// rotations are of neighbouring rows from `low` to `high`, from the bottom to the top.
 type rotations struct {
 	low, high int
 	cos, sin  []float64 // those of rows i−1 and i at index i
 }
 
-// collect computes the rotations that set all elements of the column v below v[low] to
-// zero.
+// collect sets the column v below v[low] to zero.
 func (r *rotations) collect(v []float64, low int) {
 	r.low, r.high = low, len(v)-1
 	for r.high > low && v[r.high]*v[r.high] == 0 {
@@ -91,8 +86,7 @@ func (r *rotations) collect(v []float64, low int) {
 	v[low] = below
 }
 
-// apply applies the rotations to the column x. The elements of x below x[last] must be
-// zero.
+// apply wants zeros below x[last].
 func (r *rotations) apply(x []float64, last int) {
 	high := min(r.high, last+1)
 	if high <= r.low {
@@ -107,8 +101,7 @@ func (r *rotations) apply(x []float64, last int) {
 	x[r.low] = below
 }
 
-// length returns the Euclidean norm, even if the sum of the squares underflows or
-// overflows.
+// length does not overflow or underflow.
 func length(x []float64) float64 {
 	if square := vector.Dot(x, x); square > 1e-280 && square < 1e280 {
 		return math.Sqrt(square)
@@ -120,8 +113,6 @@ func length(x []float64) float64 {
 	return size
 }
 
-// resize returns a slice of n elements. If v has enough capacity, the slice uses the
-// memory of v.
 func resize(v []float64, n int) []float64 {
 	return slices.Grow(v[:0], n)[:n]
 }

@@ -55,8 +55,7 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, e
 	return &probode.Stepper{Start: b.start, Step: b.step, Memory: b.memory(), Save: b.save, Restore: b.restore}, nil
 }
 
-// root returns the rows of a Cholesky factor. The factor represents the covariance matrix
-// of all states except the first, conditional on all derivatives.
+// root is of the covariance of all states but the first, given all derivatives.
 func (r *regression) root() [][]float64 {
 	var root cholesky
 	var known [][]float64
@@ -82,9 +81,8 @@ type block struct {
 
 var errSweeps = errors.New("the sweeps over the grid do not converge: try a smaller step or a shorter span")
 
-// start computes the mean in the whole segment, unless the mean of the previous path can
-// be reused. In the first sweep, the value of f at each grid point is approximated by the
-// value at the previous point.
+// start reuses the mean of the previous path, or takes f at the previous point for the
+// first sweep.
 func (s *block) start(step *probode.Step) error {
 	const sweeps = 500
 	i, x, theta := step.Index, step.X, step.Theta

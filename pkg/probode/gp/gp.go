@@ -40,15 +40,14 @@ const (
 	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
 )
 
-// regression represents the process x with α = 1, conditioned on values of x′ at times in
-// τ. The times τ are measured in steps from the start of the segment.
+// regression is the process with α = 1, given x′ at τ. Times are in steps from the start
+// of the segment.
 type regression struct {
 	length float64
 	tau    []float64
 	chol   cholesky // of the covariance of the derivatives
 }
 
-// newRegression returns a regression that is not yet conditioned on any derivative.
 func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length float64) (*regression, error) {
 	n := to - from
 	switch {
@@ -68,26 +67,23 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	return r, nil
 }
 
-// primitive returns P(x), where P is a function with P″(x) = exp(−x²/2ℓ²).
+// primitive is P with P″(x) = exp(−x²/2ℓ²).
 func (r *regression) primitive(x float64) float64 {
 	u := x / (math.Sqrt2 * r.length)
 	return r.length*math.Sqrt(math.Pi/2)*x*math.Erf(u) + r.length*r.length*math.Exp(-u*u)
 }
 
-// slopes returns the covariance of the derivatives at the times t and u.
 func (r *regression) slopes(t, u float64) float64 {
 	x := (t - u) / r.length
 	return math.Exp(-x * x / 2)
 }
 
-// states returns the covariance of the states at the times t and u.
 func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// observe conditions the process on the value of the derivative at the next time in τ.
-// observe ignores the covariance of derivatives at times more than nine length scales
-// apart, which is smaller than the rounding error.
+// observe conditions on x′ at the next time in τ. Covariances over more than nine length
+// scales are below rounding.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64
@@ -99,8 +95,7 @@ func (r *regression) observe() {
 	r.chol = r.chol.add(c, 1)
 }
 
-// Let c be the covariances of the state at time t with the derivatives observed so far.
-// state returns L⁻¹c.
+// state returns L⁻¹c for the covariances c of x(t) with the derivatives so far.
 func (r *regression) state(t float64) []float64 {
 	scale := math.Sqrt2 * r.length
 	c := make([]float64, len(r.chol))
@@ -112,9 +107,8 @@ func (r *regression) state(t float64) []float64 {
 	return c
 }
 
-// weights returns L⁻ᵀc for a vector c that state() has returned. The conditional mean of
-// the state, minus the initial state, is the sum of the derivatives multiplied by these
-// weights.
+// weights returns L⁻ᵀc for what state returned: the weights of the derivatives in the
+// conditional mean minus the initial state.
 func (r *regression) weights(c []float64) []float64 {
 	w := slices.Clone(c)
 	for i := len(w) - 1; i >= 0; i-- {
@@ -128,13 +122,11 @@ func (r *regression) weights(c []float64) []float64 {
 	return w
 }
 
-// A cholesky is the Cholesky factor L of a covariance matrix. Element i holds the last
-// elements of row i of L, up to the diagonal; the earlier elements of the row are zero.
+// A cholesky has the ends of the rows of L up to the diagonal. Elements before are zero.
 type cholesky [][]float64
 
-// add appends a row to the Cholesky factor for one more random variable. The new variable
-// has the variance v; its covariances with the last len(c) variables are c. The
-// conditional variance of the new variable is kept above the rounding error.
+// add appends a variable of variance v, with covariances c with the last ones. Its
+// conditional variance is kept above rounding.
 func (l cholesky) add(c []float64, v float64) cholesky {
 	first := len(l) - len(c)
 	for i := range c {
@@ -145,7 +137,6 @@ func (l cholesky) add(c []float64, v float64) cholesky {
 	return append(l, append(c, math.Sqrt(max(v-vector.Dot(c, c), 1e-14*v))))
 }
 
-// forward solves L y = v for the first len(v) rows of L, and stores y in v.
 func (l cholesky) forward(v []float64) {
 	for i := range v {
 		m := len(l[i]) - 1
@@ -153,8 +144,6 @@ func (l cholesky) forward(v []float64) {
 	}
 }
 
-// stepper holds the data that Interrogation and Block store for a segment: the initial
-// state and one vector for each grid point.
 type stepper struct {
 	p      *probode.Problem
 	g      *probode.Grid
@@ -166,15 +155,13 @@ type stepper struct {
 	rows     []float64 // row-major
 }
 
-// A table holds the coefficients that depend only on the grid. In a table, the unit of
-// time is the step.
+// A table depends only on the grid. The unit of time is the step.
 type table struct {
 	weights [][]float64 // a row of weights of f for each state after the first
 	root    [][]float64 // a row of factors of ξ for each state after the first
 }
 
-// newStepper computes the table of every segment. Successive segments whose grid points
-// have the same relative times share a table.
+// newStepper shares a table between successive segments with the same relative times.
 func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*regression) *table) (*stepper, error) {
 	if g == nil {
 		return nil, errors.New("the steps are not known before the run: use a fixed grid")
@@ -199,8 +186,6 @@ func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*
 	return s, nil
 }
 
-// begin stores the first state of the segment that begins at grid point i, and returns
-// the table of the segment.
 func (s *stepper) begin(i int, x []float64) *table {
 	s.from, s.to = s.g.Segment(i)
 	s.first = append(s.first[:0], x...)
@@ -210,14 +195,12 @@ func (s *stepper) begin(i int, x []float64) *table {
 	return s.tables[s.from]
 }
 
-// h returns the mean length of the steps of the segment.
 func (s *stepper) h() float64 {
 	t := s.g.Times()
 	return (t[s.to] - t[s.from]) / float64(s.to-s.from)
 }
 
-// mean sets dst to the first state of the segment plus h times a weighted sum of values
-// of f.
+// mean is the first state of the segment plus h times the weighted sum of f.
 func (s *stepper) mean(dst, weights []float64) {
 	copy(dst, s.first)
 	h := s.h()
@@ -228,7 +211,6 @@ func (s *stepper) mean(dst, weights []float64) {
 	}
 }
 
-// memory returns the number of values that save stores.
 func (s *stepper) memory() int {
 	most := 0
 	for from := range s.tables {

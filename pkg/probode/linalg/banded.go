@@ -2,9 +2,8 @@ package linalg
 
 import "math"
 
-// factorizeBanded computes the factors of cI − J in band storage. Each row of the storage
-// has f.low extra elements on the right, because row exchanges widen the upper band.
-// Element (i, j) is a[i*stride + j−i+low].
+// factorizeBanded has element (i, j) at a[i*stride + j−i+low], with f.low extra elements
+// on the right: row exchanges widen the upper band.
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
@@ -61,10 +60,8 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	return true
 }
 
-// solveBanded applies the row exchanges and the eliminations in the order in which
-// factorizeBanded performed them. The row exchanges in factorizeBanded leave the
-// multipliers of earlier columns in place, because moving the multipliers would widen the
-// lower band.
+// solveBanded repeats exchanges and eliminations in their order. Multipliers of earlier
+// columns stayed in place: moving them would widen the lower band.
 func (f *LU) solveBanded(b []float64) {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	b = b[:d]
@@ -167,7 +164,6 @@ func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 	return finite(special)
 }
 
-// narrowRow returns the elements of row i of cI − J in the columns i−2 … i+2.
 func narrowRow(c float64, j *Matrix, i int) (r [5]float64) {
 	for q := max(0, i-j.Lower); q <= min(j.D-1, i+j.Upper); q++ {
 		r[q-i+2] = -j.A[i*j.Stride+q-i+j.Lower]

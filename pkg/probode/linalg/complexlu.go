@@ -144,11 +144,10 @@ func (f *ComplexLU) Solve(re, im []float64) {
 	}
 }
 
-// magnitude returns |re| + |im|, which is good enough to compare pivots.
+// magnitude is good enough to compare pivots.
 func magnitude(z complex128) float64 { return math.Abs(real(z)) + math.Abs(imag(z)) }
 
-// reciprocal returns 1/z by Smith's rule, which avoids squaring the real and imaginary
-// parts.
+// reciprocal is Smith's rule, which does not square the parts.
 func reciprocal(z complex128) complex128 {
 	x, y := real(z), imag(z)
 	if math.Abs(x) >= math.Abs(y) {

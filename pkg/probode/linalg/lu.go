@@ -105,7 +105,6 @@ func (f *LU) Solve(b []float64) {
 	}
 }
 
-// factorizeDense performs Gaussian elimination by rows.
 func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	d, a := f.d, f.a
 	src := j.A[:len(a)]
@@ -156,9 +155,8 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	return true
 }
 
-// solveDense processes four rows at a time, because a processor can compute four
-// independent sums in parallel. In each group of four rows, the triangular block on the
-// diagonal is processed last.
+// solveDense takes four rows at a time, whose sums a processor computes in parallel, and
+// their triangular block last.
 func (f *LU) solveDense(b []float64) {
 	d, a := f.d, f.a
 	b = b[:d]
@@ -203,8 +201,7 @@ func (f *LU) solveDense(b []float64) {
 	}
 }
 
-// dot4 returns start[m] − Σ_k a[i+m, from+k] x[k] for four rows, the first of which is
-// row i.
+// dot4 returns start[m] − Σ_k a[i+m, from+k] x[k] for four rows from i.
 func dot4(a []float64, d, i, from int, x, start []float64) (s0, s1, s2, s3 float64) {
 	s0, s1, s2, s3 = start[0], start[1], start[2], start[3]
 	if len(x) == 0 {

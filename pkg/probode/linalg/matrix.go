@@ -37,14 +37,13 @@ func NewBanded(d, lower, upper int) *Matrix {
 	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}
 }
 
-// overflow returns a word whose highest bit is set if v is NaN or infinite. The bitwise or
-// of such words says whether one of many numbers is, without a branch for each.
+// overflow has its highest bit set if v is not finite. The bitwise or of many needs no
+// branch for each.
 func overflow(v float64) uint64 {
 	const exponent, one = 0x7ff << 52, 1 << 52
 	return math.Float64bits(v)&exponent + one
 }
 
-// finite reports the same for the bitwise or of words: that no number is NaN or infinite.
 func finite(words uint64) bool { return words>>63 == 0 }
 
 // At returns element (i, j), which is zero outside the band.
@@ -88,9 +87,8 @@ func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 	}
 }
 
-// addMulDense processes four rows at a time, because a processor can compute four
-// independent sums in parallel. The terms of each sum are added in the order of the
-// columns.
+// addMulDense takes four rows at a time, whose sums a processor computes in parallel,
+// with terms in the order of the columns.
 func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 	d, a := m.D, m.A
 	x = x[:d]
@@ -147,8 +145,6 @@ func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 	m.addMulEnds(dst, c, x, max(from, to), d)
 }
 
-// addMulEnds computes the rows of addMulBanded whose storage lies partly outside the
-// matrix.
 func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
 	for i := from; i < to; i++ {
 		lo, hi := m.Columns(i)
@@ -199,8 +195,6 @@ func (m *Matrix) Transpose(dst *Matrix) *Matrix {
 	return dst
 }
 
-// subtract subtracts l times the vector `top` from the vector `row`. The two vectors have
-// the same length.
 func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0

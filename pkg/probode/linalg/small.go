@@ -8,12 +8,11 @@ import "math"
 // terms of a determinant nearly cancel. In three and four dimensions, elimination with
 // pivoting replaces the formula if the terms nearly cancel.
 
-// cancels is the smallest allowed ratio of a determinant to the sum of the magnitudes of
-// its terms. With this limit, at most seven of the 53 bits of the determinant are lost.
+// cancels is the least ratio of a determinant to the sum of the magnitudes of its terms.
+// It loses at most seven of 53 bits.
 const cancels = 1. / 128
 
-// inverse2 sets inv to (cI − J)⁻¹, and reports whether this inverse exists. The function
-// never uses elimination.
+// inverse2 reports whether the inverse exists. It never eliminates.
 func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 	a, b := c-j[0], -j[1]
 	p, q := -j[2], c-j[3]

@@ -13,7 +13,6 @@ import (
 // the factors are in rows[i*words:], and the bits of column k are in cols[k*words:]. The
 // results are the same as with factorizeDense.
 
-// A pattern says which elements of a matrix may be nonzero.
 type pattern struct {
 	words      int // number of words for each row
 	rows, cols []uint64
@@ -24,8 +23,7 @@ func newPattern(d int) pattern {
 	return pattern{w, make([]uint64, d*w), make([]uint64, d*w)}
 }
 
-// read copies cI − J to f.a and sets the pattern. The method returns the number of
-// nonzero elements of J, or −1 if there are so many that the pattern does not help.
+// read returns the number of nonzero elements of J, or −1 if the pattern does not help.
 func (f *LU) read(c float64, j *Matrix) int {
 	d, a, p := f.d, f.a, &f.pattern
 	n, limit, special := 0, d*d/4, uint64(0)
@@ -75,7 +73,6 @@ func (f *LU) read(c float64, j *Matrix) int {
 	return n
 }
 
-// crowded reports whether the matrix a has more than `limit` nonzero elements.
 func crowded(a []float64, limit int) bool {
 	n := 0
 	for len(a) > 0 && n <= limit {
@@ -90,8 +87,6 @@ func crowded(a []float64, limit int) bool {
 	return n > limit
 }
 
-// factorizeSparse does the same as factorizeDense, for the matrix and the pattern that
-// read has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {
@@ -167,8 +162,7 @@ func (f *LU) factorizeSparse() bool {
 	return true
 }
 
-// exchange exchanges row k of a matrix with row p, where p > k. The element in row p and
-// column k must not be zero.
+// exchange wants a nonzero element in row p and column k, p > k.
 func (f *LU) exchange(k, p int) {
 	d, w := f.d, f.words
 	rk, rp := f.a[k*d:(k+1)*d], f.a[p*d:(p+1)*d]
@@ -189,7 +183,6 @@ func (f *LU) exchange(k, p int) {
 	}
 }
 
-// solveSparse solves the system row by row, with the factors from factorizeSparse.
 func (f *LU) solveSparse(b []float64) {
 	d, a, w := f.d, f.a, f.words
 	b = b[:d]

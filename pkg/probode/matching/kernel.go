@@ -28,8 +28,7 @@ func (k Kernel) at(t, u float64) (state, mixed, slope float64) {
 	return e * (1 + a + a*a/3), -c * r * e * (1 + a), c * e * (1 + a - a*a)
 }
 
-// fitKernel maximises the marginal likelihood of the data y at the times t, and returns
-// the optimal kernel and the optimal standard deviation of the errors.
+// fitKernel maximises the marginal likelihood, and returns the sd of the errors, too.
 func fitKernel(t, y []float64) (Kernel, error) {
 	n := len(y)
 	if n < 4 {

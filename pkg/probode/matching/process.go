@@ -139,9 +139,7 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	return &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: process{s, field}, Alpha: 1}}, nil
 }
 
-// single returns the only experiment of a model. If the model has several experiments, or
-// if the experiment has events or fewer than two observation times, the function returns
-// an error.
+// single refuses several experiments, events, and fewer than two times.
 func single(m bayes.Model) (x bayes.Experiment, err error) {
 	if len(m.Experiments) != 1 {
 		return x, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
@@ -156,7 +154,6 @@ func single(m bayes.Model) (x bayes.Experiment, err error) {
 	return x, nil
 }
 
-// componentKernel fits a kernel to the observations of a component.
 func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, error) {
 	column := slices.Index(names, state)
 	if column < 0 || x.Observe != nil {
@@ -171,7 +168,6 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-// GaussianProcess returns a posterior whose Setup has a Mesh of the type `process`.
 type process struct {
 	Settings
 	field *probode.Problem
@@ -179,7 +175,6 @@ type process struct {
 
 func (process) String() string { return "gradient matching with Gaussian processes" }
 
-// NeedsMethod returns false, because gradient matching does not solve the equation.
 func (process) NeedsMethod() bool { return false }
 
 func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _, times []float64) (probode.Path, error) {
@@ -227,9 +222,8 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return q.Clone(), nil
 }
 
-// component holds the matrices for one component of the state. The values of the
-// component are `mean + root ξ`, and the residuals of its equation are `scaled f − slope
-// ξ`.
+// component has the values `mean + root ξ`, and the residuals `scaled f − slope ξ` of its
+// equation.
 type component struct {
 	mean                float64
 	root, slope, scaled *mat.Dense
@@ -258,7 +252,6 @@ func (q *path) Clone() probode.Path {
 func (q *path) NoiseLen() int { return len(q.x) }
 func (q *path) Work() int     { return len(q.times) }
 
-// normals returns the elements of ξ that belong to component k.
 func (q *path) normals(xi []float64, k int) *mat.VecDense {
 	n := len(q.times)
 	return mat.NewVecDense(n, xi[k*n:(k+1)*n])
@@ -294,7 +287,6 @@ func (q *path) States(_ context.Context, dst, theta, xi []float64) error {
 	return nil
 }
 
-// Gradient makes the path probode.Reversible.
 func (q *path) Gradient(_ context.Context, g *probode.Gradient, w, theta, xi []float64) error {
 	n, d := len(q.times), len(q.parts)
 	weights := mat.NewDense(n, 2*d, w) // of the states and of the residuals

@@ -66,8 +66,6 @@ func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Cha
 	return chains, err
 }
 
-// inverseInformation returns the inverse of the Fisher information at x = (θ, ξ), or nil if
-// it cannot be computed.
 func inverseInformation(e *bayes.Density, x []float64) mat.Symmetric {
 	var blocks []shape.Block
 	for i := range e.NoiseLen() {

@@ -105,8 +105,6 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	return &Smoothing{Theta: found.X, Misfit: q.misfit(), spline: q}, nil
 }
 
-// spline holds a cubic spline for each component, together with the data and the nodes
-// that are needed to fit it.
 type spline struct {
 	p      *probode.Problem
 	lambda float64
@@ -161,8 +159,8 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 	return q, nil
 }
 
-// basis uses the Cox–de Boor recursion to compute the four basis functions that are not
-// zero at t, and their derivatives. The result `at` is the index of the first function.
+// basis is the Cox–de Boor recursion for the four functions that are not zero at t, from
+// index `at` on.
 func (q *spline) basis(t float64) (at int, b, db [4]float64) {
 	i, _ := slices.BinarySearch(q.knots, t)
 	for i = min(max(i, 4), len(q.knots)-4) - 1; i+5 < len(q.knots) && q.knots[i+1] <= t; i++ {
@@ -184,7 +182,6 @@ func (q *spline) basis(t float64) (at int, b, db [4]float64) {
 	return i - 3, b, db
 }
 
-// at writes the components of the spline at time t to dst.
 func (q *spline) at(dst []float64, t float64) {
 	first, b, _ := q.basis(t)
 	clear(dst)
@@ -203,12 +200,10 @@ func (q *spline) misfit() (sum float64) {
 	return sum
 }
 
-// fitSteps is the maximum number of Gauss–Newton steps in one fit of the spline.
 const fitSteps = 200
 
-// Starting from the current coefficients, fit finds the coefficients for θ by the
-// Gauss–Newton method with Levenberg–Marquardt damping. The method reports whether it has
-// found a minimum.
+// fit is Gauss–Newton with Levenberg–Marquardt damping from the current coefficients. It
+// reports whether it has found a minimum.
 func (q *spline) fit(theta []float64) bool {
 	d, n := q.p.Dim(), len(q.c)
 	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()

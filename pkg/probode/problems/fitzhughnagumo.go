@@ -39,9 +39,8 @@ func fitzHughNagumoF(dst []float64, _ float64, x, theta []float64) {
 	dst[1] = (a - v - b*r) * (1 / c)
 }
 
-// Inference calls fitzHughNagumoFJ in its innermost loop. To save time, fitzHughNagumoFJ
-// computes 1/c only once. The first line of this function checks the bounds of all
-// slices, so the compiler can omit all later checks.
+// fitzHughNagumoFJ is the innermost loop of inference: 1/c once, and a first line that
+// checks the bounds of all slices.
 func fitzHughNagumoFJ(f, jac []float64, _ float64, x, theta []float64) {
 	_, _, _, _ = f[1], jac[3], x[1], theta[2]
 	v, r := x[0], x[1]

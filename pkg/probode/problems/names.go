@@ -56,13 +56,11 @@ var testSet = map[string]func() *probode.Problem{
 	"fhn":   FitzHughNagumo,
 }
 
-// over changes the span of p, and returns p.
 func over(p *probode.Problem, from, to float64) *probode.Problem {
 	p.Span = [2]float64{from, to}
 	return p
 }
 
-// namesOfAll returns the names of the problems in All, in the same order.
 func namesOfAll() []string {
 	var names []string
 	for _, p := range All() {
@@ -80,7 +78,7 @@ func namesOfAll() []string {
 	return names
 }
 
-// typed rewrites a name so that it contains only lower-case letters, digits and hyphens.
+// typed keeps lower-case letters, digits and hyphens.
 func typed(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A division is a box in the coordinates ζ, split into cells for quadrature. If the
-// Gaussian approximation is reasonable, the distribution has a width of about 1 in each
-// coordinate. Densities are relative to e^top.
+// A division is a box in ζ, with a width of about 1 in each coordinate if the Gaussian
+// approximation is reasonable. Densities are relative to e^top.
 type division struct {
 	s          *Law
 	lo, hi     []float64 // the box
@@ -28,16 +27,14 @@ type cell struct {
 	mass      float64    // ∫ over the cell, in ζ, of density / e^top
 }
 
-// A mark is an ellipse around a root, outside of which the mass of the peak at the root is
-// negligible. A coarse quadrature rule might miss the peak, so a cell that meets the
-// ellipse is split until its width is at most the field `width`.
+// A mark is an ellipse around a peak that a coarse rule might miss: cells that meet it
+// are split down to `width`.
 type mark struct {
 	at, half [2]float64    // the centre, and half of the size in each coordinate
 	axes     [2][2]float64 // rows are vectors a with |a·(ζ − at)| ≤ reach in the ellipse
 	width    float64
 }
 
-// reach is the size of a mark in standard deviations of the peak.
 const reach = 8
 
 const (
@@ -70,7 +67,6 @@ func (s *Law) divided() (*division, error) {
 	return c, nil
 }
 
-// at returns the density at ζ, divided by e^top.
 func (c *division) at(zeta [2]float64) float64 {
 	return math.Exp(c.log(zeta) - c.top)
 }
@@ -80,7 +76,6 @@ func (c *division) log(zeta [2]float64) float64 {
 	return c.s.logRelative(c.zeta)
 }
 
-// findBox finds a box that contains practically all of the mass.
 func (c *division) findBox() error {
 	s, d := c.s, c.s.d
 	for k := range d {
@@ -149,11 +144,9 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
-// On the sides of the box, the log density must be at least `edge` below its maximum.
 const edge = 50
 
-// sideLevel returns the largest log density on a side of the box. The method also updates
-// the field `top`, the largest log density found so far.
+// sideLevel also updates `top`.
 func (c *division) sideLevel(k int, upper bool) float64 {
 	var zeta [2]float64
 	zeta[k] = c.lo[k]
@@ -175,8 +168,8 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 	return level
 }
 
-// markRoot marks a root. Near the root, the exact density is approximately proportional to
-// the density of N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
+// markRoot: near the root the density is about proportional to that of N(root, (AᵀA)⁻¹),
+// with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)
@@ -217,7 +210,6 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	c.marks = append(c.marks, m)
 }
 
-// divide divides the box into cells.
 func (c *division) divide() error {
 	d := c.s.d
 	n := [2]int{64, 1}
@@ -271,7 +263,6 @@ func (c *division) divide() error {
 	return nil
 }
 
-// marked reports whether the cell q has to be split because of a mark.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
 		var away, size float64 // of the centre of the cell and of half of the cell, in sd
@@ -292,7 +283,6 @@ func (c *division) marked(q cell) bool {
 	return false
 }
 
-// split halves q in each dimension.
 func (c *division) split(q cell) []cell {
 	parts := []cell{q}
 	for k := range c.s.d {
@@ -311,8 +301,7 @@ func (c *division) integrate(q *cell) {
 	c.eachIn(q, func(v, weight float64) { q.mass += v * weight })
 }
 
-// eachIn calls do for every node in q, with the density and the weight of the node.
-// During the call, s.target.z holds the state of the node.
+// eachIn calls do for every node, with its state in s.target.z.
 func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	for i, x := range c.nodes {
 		at := [2]float64{q.lo[0] + x*q.width[0]}
@@ -328,7 +317,6 @@ func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	}
 }
 
-// each calls do with the state and the weight of every node; the weights add up to 1.
 func (c *division) each(do func(z []float64, weight float64)) {
 	for n := range c.leaves {
 		c.eachIn(&c.leaves[n], func(v, weight float64) { do(c.s.target.z, v*weight/c.total) })

@@ -2,10 +2,8 @@ package steplaw
 
 import "math"
 
-// A tally holds sums of the standardised noise ζ = L⁻¹(Z_{i+1} − μ) over the states of
-// the Markov chains. The states in the first half of each chain are left out. The tally
-// holds the number of states for each step, and the sums of ζ and ζ² for each step and
-// component. Since ζ is of order 1, plain sums are accurate enough.
+// A tally has sums of ζ = L⁻¹(Z_{i+1} − μ) and ζ² over the second halves of the chains. ζ
+// is of order 1, so plain sums are accurate enough.
 type tally struct {
 	states      []int
 	sum, square []float64
@@ -16,7 +14,6 @@ func newTally(steps, d int) *tally {
 	return &tally{states: make([]int, steps), sum: make([]float64, steps*d), square: make([]float64, steps*d)}
 }
 
-// add adds the state ζ of a chain to the sums of step i.
 func (t *tally) add(i int, zeta []float64) {
 	t.states[i]++
 	at := i * len(zeta)
@@ -26,7 +23,6 @@ func (t *tally) add(i int, zeta []float64) {
 	}
 }
 
-// merge adds the tally o to the tally t.
 func (t *tally) merge(o *tally) {
 	for i, n := range o.states {
 		t.states[i] += n
@@ -37,8 +33,7 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-// departure computes Departure of Draws. The result is NaN (0/0) for a step without a
-// Markov chain.
+// departure is NaN for a step without a chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

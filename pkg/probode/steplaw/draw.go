@@ -130,15 +130,12 @@ func newSeries(d, n int) [][]float64 {
 	return s
 }
 
-// A value of the type `drawer` draws paths on one goroutine.
 type drawer struct {
 	solver  *probode.Solver
 	sampler *sampler
 	z, xi   []float64
 }
 
-// drawers returns one drawer for each worker. There are at most as many workers as blocks
-// of paths.
 func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, blocks int) ([]*drawer, error) {
 	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, nil, nil)
 	if err != nil {
@@ -165,7 +162,6 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	return workers, nil
 }
 
-// drawn holds the results of a block of paths.
 type drawn struct {
 	moments moments.Vector
 	paths   [][]float64
@@ -174,8 +170,7 @@ type drawn struct {
 	failure error // of the first path that failed
 }
 
-// draw draws the paths with the numbers `from`, …, `to` − 1. The result is nil if ctx has
-// ended.
+// draw returns nil if ctx has ended.
 func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}
 	w.sampler.tally = r.tally
@@ -200,7 +195,6 @@ func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	return r
 }
 
-// path draws the path with the given number and stores it in z.
 func (w *drawer) path(seed uint64, path int) error {
 	probode.DrawNoise(w.xi, seed, uint64(path))
 	w.sampler.begin(seed, uint64(path))

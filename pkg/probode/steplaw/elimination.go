@@ -6,10 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode/linalg"
 )
 
-// An elimination brings G = cI − J to triangular form, to compute its determinant and to
-// find out whether the determinant can be trusted. linalg.LU is faster, but gives no
-// access to the pivots. An LU may hold an inverse instead of the factors, or may
-// eliminate the unknowns in another order.
+// An elimination gives the pivots of G = cI − J, which say whether the determinant can be
+// trusted. A faster linalg.LU may hold an inverse, or eliminate in another order.
 type elimination struct {
 	d, low, up, stride int
 	a, terms           []float64 // elements, and for each the sum of the magnitudes of its terms
@@ -26,7 +24,6 @@ type elimination struct {
 	least float64
 }
 
-// newElimination prepares Gaussian elimination for matrices with the shape of j.
 func newElimination(j *linalg.Matrix) *elimination {
 	s := &elimination{d: j.D, low: j.Lower, up: j.Lower + j.Upper}
 	s.stride = s.low + s.up + 1
@@ -34,9 +31,8 @@ func newElimination(j *linalg.Matrix) *elimination {
 	return s
 }
 
-// eliminate factorises G, and reports false if a pivot is zero or not finite. The method
-// uses Gaussian elimination with partial pivoting in band storage, where element (i, j)
-// is at i*stride + j−i+low. For a dense matrix, the band is the whole matrix.
+// eliminate uses partial pivoting in band storage, element (i, j) at i*stride + j−i+low,
+// and returns false for a pivot that is zero or not finite.
 func (s *elimination) eliminate(c float64, j *linalg.Matrix) bool {
 	d, a, terms := s.d, s.a, s.terms
 	clear(a)

@@ -78,8 +78,7 @@ func (m Exact) String() string {
 	return strings.TrimSuffix(m.Method.String(), ")") + ", exact)"
 }
 
-// A value of the type `method` creates a stepper for each worker. The field `sampler`
-// holds the stepper that was created last.
+// A method makes a stepper for each worker; `sampler` is the last one.
 type method struct {
 	Exact
 	sampler *sampler
@@ -103,8 +102,8 @@ func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper,
 	return &probode.Stepper{Start: inner.Start, Step: x.take, Memory: inner.Memory, Save: inner.Save, Restore: inner.Restore, LocalError: inner.LocalError, Implicit: inner.Implicit}, nil
 }
 
-// A move proposes ζ′ = keep × ζ + size × η. The move is reversible with respect to N(0,
-// I) if keep² + size² = 1, and with respect to Lebesgue measure if keep = 1.
+// A move proposes keep × ζ + size × η. It is reversible for N(0, I) if keep² + size² = 1,
+// and for Lebesgue measure if keep = 1.
 type move struct {
 	keep, size float64
 	walk       bool
@@ -117,7 +116,6 @@ func moves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// A sampler draws the steps of a path.
 type sampler struct {
 	gaussian    *probode.Stepper // of Exact.Method
 	plain       probode.Step     // a step without noise
@@ -134,12 +132,10 @@ type sampler struct {
 	tally       *tally // of the current block of paths
 }
 
-// exactKey is the second key of the random streams of the chains. The second keys of the
-// streams of ξ are the indices of blocks, which are far smaller than exactKey.
+// exactKey is far above the second keys of the streams of ξ, indices of blocks.
 const exactKey = math.MaxUint64
 
-// begin prepares the sampler for the path with the given number. The random numbers of
-// the chain depend only on the seed and the number of the path.
+// begin has random numbers that depend only on seed and path.
 func (x *sampler) begin(seed, path uint64) {
 	x.rng, x.path = probode.Stream(seed, path, exactKey), path
 }
@@ -166,7 +162,6 @@ func (x *sampler) take(s *probode.Step) error {
 	return x.draw(s.Next, s.Index, s.Xi)
 }
 
-// draw runs the chain of step i.
 func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	copy(x.zeta, xi)
 	phi := x.target.phi(x.zeta)
@@ -197,14 +192,11 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	return nil
 }
 
-// mostSearched is the largest number of steps of path 0 at which the density is checked.
-// The number of checks is limited because, for d > 1, each check costs hundreds of
+// mostSearched limits the steps that are checked: for d > 1 each costs hundreds of
 // evaluations of f.
 const mostSearched = 256
 
-// search checks some steps of path 0. searches reports whether step i is one of them. If
-// there are at most mostSearched steps, all steps are checked. If there are more steps,
-// mostSearched evenly spaced steps are checked.
+// searches is about at most mostSearched evenly spaced steps of path 0.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)
@@ -215,9 +207,7 @@ func (x *sampler) searches(i int) bool {
 	return k < n && k*steps/n == m
 }
 
-// search checks whether the density of step i can be normalised. The chain itself would
-// not detect that the density cannot be normalised. If the density of any checked step
-// cannot be normalised, Draw returns an error.
+// search checks that the density can be normalised, which the chain would not notice.
 func (x *sampler) search(step *probode.Step) error {
 	s, err := newLaw(x.gaussian, x.p, x.g, step)
 	if err != nil {

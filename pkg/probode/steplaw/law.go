@@ -105,9 +105,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	return step, nil
 }
 
-// newLaw returns the distribution of the state after a step on the grid g. The argument
-// `from` is a Stepper in which the values from earlier steps are stored. If `from` returns
-// an error, newLaw returns the same error.
+// newLaw takes the values of earlier steps from `from`.
 func newLaw(from *probode.Stepper, p *probode.Problem, g *probode.Grid, one *probode.Step) (*Law, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, one); err != nil {
@@ -142,7 +140,6 @@ func newLaw(from *probode.Stepper, p *probode.Problem, g *probode.Grid, one *pro
 	return s, nil
 }
 
-// fail wraps err in an error that says in which step err occurred.
 func (s *Law) fail(err error) error {
 	if s.at == nil { // the step belongs to a path, whose error says where
 		return err
@@ -191,8 +188,8 @@ func (s *Law) LogGaussian(z []float64) float64 {
 	return -vector.Dot(s.w, s.w)/2 - float64(s.d)/2*math.Log(2*math.Pi) - s.logDet
 }
 
-// standardize writes ζ = L⁻¹(z − μ) into dst. Since J and Γ commute, Sζ = J⁻¹Γ(z−μ) =
-// (hβ₋₁)⁻¹ J⁻¹(z−μ) − (z−μ).
+// standardize writes ζ = L⁻¹(z − μ). Since J and Γ commute, Sζ = J⁻¹Γ(z−μ) = (hβ₋₁)⁻¹
+// J⁻¹(z−μ) − (z−μ).
 func (s *Law) standardize(dst, z []float64) {
 	for k, v := range s.Mean {
 		dst[k] = z[k] - v
@@ -203,8 +200,8 @@ func (s *Law) standardize(dst, z []float64) {
 	}
 }
 
-// logRelative returns −½‖u‖², the exact log density at ζ without the normalising
-// constant. Far from μ, the difference of Φ and ½‖ζ‖² would lose all digits.
+// logRelative returns −½‖u‖², the log density up to a constant. Far from μ, the
+// difference of Φ and ½‖ζ‖² would lose all digits.
 func (s *Law) logRelative(zeta []float64) float64 {
 	s.target.depart(zeta)
 	var sum float64

@@ -10,16 +10,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// normalizable returns an error if the exact distribution does not exist. The error is
-// ErrSingularH if J has no inverse, and ErrImproper if the density does not decay. The
-// decay is checked along rays in several directions: up to 16 coordinate axes, the
-// corresponding columns of the matrix L of the Gaussian approximation, and four fixed
-// random directions. If d ≤ 16, the directions in which r grows most slowly at large
-// distances are also checked. On each ray, the distances from 10⁴ to 10⁸ times the size
-// of the state are checked. With each tenfold increase in the distance, ½ rᵀH⁻¹r must
-// grow by at least d ln 10; with slower growth, the integral could diverge. One slow
-// increase before the last is allowed, because a root of r may be near. The method does
-// not notice if the density fails to decay in a direction that is not checked.
+// normalizable returns ErrSingularH if J has no inverse, and ErrImproper if the density
+// does not decay along rays: up to 16 axes, the columns of L, four fixed random
+// directions and, if d ≤ 16, those in which r grows most slowly. From 10⁴ to 10⁸ times
+// the size of the state, ½ rᵀH⁻¹r must grow by d ln 10 with each factor of ten, or the
+// integral could diverge; one slow increase before the last may be due to a root. Other
+// directions are not noticed.
 func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular

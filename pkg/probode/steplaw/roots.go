@@ -38,17 +38,14 @@ func (s *Law) Roots() [][]float64 {
 	return s.roots
 }
 
-// farthest is the largest distance of a root from the mean, in units of size(), for d > 1.
 const farthest = 1e12
 
-// size returns the largest absolute value of an element of Z, Mean or Z − Mean, or 1 if
-// all elements of Z and Mean are zero.
+// size returns the largest magnitude in Z, Mean and Z − Mean, or 1.
 func (s *Law) size() float64 {
 	return cmp.Or(max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean)), 1)
 }
 
-// around returns points around the mean. For d = 2 the points around the mean lie on
-// ellipses of increasing size; for other d they lie along at most 8 axes.
+// around returns points on growing ellipses for d = 2, and else along at most 8 axes.
 func (s *Law) around() [][]float64 {
 	var points [][]float64
 	add := func(k int, by float64) {
@@ -78,8 +75,7 @@ func (s *Law) around() [][]float64 {
 	return points
 }
 
-// newton runs Newton's method from z, and overwrites z. If Newton's method converges to a
-// new root, this root is kept.
+// newton keeps a new root.
 func (s *Law) newton(z []float64) {
 	f := make([]float64, s.d)
 	for range 100 {
@@ -125,8 +121,7 @@ func (s *Law) keep(z []float64) {
 	s.roots = append(s.roots, z)
 }
 
-// changesOfSign finds the roots for d = 1, at distances from the state `from` that grow by
-// 5 %.
+// changesOfSign is for d = 1, at distances that grow by 5 %.
 func (s *Law) changesOfSign(from float64) {
 	r := func(x float64) float64 {
 		z, v := [1]float64{x}, [1]float64{}
@@ -163,8 +158,7 @@ func (s *Law) changesOfSign(from float64) {
 	}
 }
 
-// sd returns the standard deviation of component k in the Gaussian approximation. The
-// standard deviation is the unit for distances along component k.
+// sd is the unit of distances along component k.
 func (s *Law) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
 
 func (s *Law) distance(a, b []float64) float64 {

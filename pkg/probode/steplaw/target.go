@@ -45,7 +45,6 @@ var (
 	ErrImproper = errors.New("the exact density cannot be normalised, because r(z) does not grow in some direction: try a smaller step, or adams.Moulton itself")
 )
 
-// A target is the exact distribution of one step in the coordinates ζ.
 type target struct {
 	p     *probode.Problem
 	t     float64 // t_{i+1}
@@ -80,8 +79,7 @@ func newTarget(p *probode.Problem) *target {
 
 const epsilon = 0x1p-52
 
-// set prepares g for a step that ends at time t. If the error is ErrSingularH, the fields of the
-// Gaussian approximation are still valid.
+// set leaves the Gaussian approximation valid with ErrSingularH.
 func (g *target) set(s *probode.ImplicitStep, t float64, theta, scale []float64) error {
 	g.t, g.theta = t, theta
 	copy(g.scale, scale)
@@ -123,7 +121,6 @@ func (g *target) set(s *probode.ImplicitStep, t float64, theta, scale []float64)
 	return nil
 }
 
-// offset sets dst to z − μ = Lζ.
 func (g *target) offset(dst, zeta []float64) {
 	for k, v := range zeta {
 		g.v[k] = g.scale[k] * v
@@ -133,7 +130,6 @@ func (g *target) offset(dst, zeta []float64) {
 	g.gamma.Solve(dst)
 }
 
-// place sets dst to z = μ + Lζ.
 func (g *target) place(dst, zeta []float64) {
 	g.offset(dst, zeta)
 	for k, v := range g.mu {
@@ -141,9 +137,8 @@ func (g *target) place(dst, zeta []float64) {
 	}
 }
 
-// phi returns Φ(ζ), or +Inf if f is not finite, and stores the state in g.z.
-//
-// In the notation of depart(), Φ = ½‖δ‖² − ζᵀδ.
+// phi returns Φ = ½‖δ‖² − ζᵀδ (see depart), or +Inf if f is not finite, with the state in
+// g.z.
 func (g *target) phi(zeta []float64) float64 {
 	g.depart(zeta)
 	var sum float64
@@ -156,9 +151,8 @@ func (g *target) phi(zeta []float64) float64 {
 	return sum
 }
 
-// depart stores the state of ζ in g.z, and the vector δ in g.delta. Since
-// r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), we have u = ζ − δ, where Sδ = J⁻¹(f(z) −
-// f(b) − r(μ)) − (z−b).
+// depart sets δ = ζ − u: r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), so that Sδ =
+// J⁻¹(f(z) − f(b) − r(μ)) − (z−b).
 func (g *target) depart(zeta []float64) {
 	g.place(g.z, zeta)
 	g.p.F(g.delta, g.t, g.z, g.theta)
@@ -171,8 +165,7 @@ func (g *target) depart(zeta []float64) {
 	}
 }
 
-// rounding returns an estimate of the rounding error of u at the state z,
-// which is large if f(z) is large compared with the noise.
+// rounding estimates that of u: large if f(z) is large compared with the noise.
 func (g *target) rounding(z []float64) float64 {
 	f := make([]float64, len(z))
 	g.p.F(f, g.t, z, g.theta)

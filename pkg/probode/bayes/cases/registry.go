@@ -42,7 +42,6 @@ func (c Case) Data() *bayes.Data {
 // Posterior returns the model with the data of the case.
 func (c Case) Posterior() *bayes.Posterior { return c.Model(c.Data()) }
 
-// all holds the cases in the order in which Names lists them.
 var all = []Case{
 	{"lynx-hare", "year", []string{"hare", "lynx"}, lynxHare, "lynx_hare.csv"},
 	{"influenza", "day", []string{"in_bed"}, influenza, "influenza.csv"},

@@ -24,8 +24,7 @@ import (
 // | m), 1/s² is positive even for counts of zero and for outliers under Student's t
 // distribution.
 
-// standIn returns the standard deviation s of the Gaussian errors that replace the errors
-// of an observation.
+// standIn returns the standard deviation of the Gaussian errors that replace those of y.
 func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 	slopes := make([]float64, 1+len(own))
 	variance := func(m float64) float64 {
@@ -40,8 +39,7 @@ func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 	return math.Sqrt(variance(m))
 }
 
-// smooth returns the likelihood of column k of the data if Laplace's method is both
-// needed and possible for this column, and nil otherwise.
+// smooth returns nil unless Laplace's method is both needed and possible.
 func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 	of := x.Errors[min(k, len(x.Errors)-1)]
 	switch of.(type) {
@@ -52,8 +50,6 @@ func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 	return sloped
 }
 
-// An expansion holds the states at which the log densities of the data are expanded. The
-// slices are stored in row-major order, with one row for each time.
 type expansion struct {
 	x        []float64 // states; nil in the first pass, which uses predictions
 	mean, sd []float64 // expected values and s
@@ -61,8 +57,7 @@ type expansion struct {
 	rest     float64   // log p(Y | X) − Σ log N(y; m, s²) at the mode
 }
 
-// at returns the state at which the log densities of the data at time n are expanded. In
-// the first pass, the method returns the predicted state x.
+// at returns the predicted x in the first pass.
 func (e *expansion) at(n int, x []float64) []float64 {
 	if e.x == nil {
 		return x
@@ -70,10 +65,8 @@ func (e *expansion) at(n int, x []float64) []float64 {
 	return e.x[n*len(x) : (n+1)*len(x)]
 }
 
-// expand computes the standard deviation s for the data value y, and stores s in
-// e.sd[index]. If y has probability zero given m, the log density is expanded at m = y
-// instead. If the state is known exactly, s does not affect the likelihood, so a value s
-// = 0 is replaced by 1.
+// expand computes the sd for y, around m = y if y is impossible given m. Where the state
+// is known, the sd has no effect, and 1 replaces 0.
 func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
 	if math.IsNaN(y) {
 		y = m
@@ -87,9 +80,7 @@ func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m fl
 	return e.sd[index]
 }
 
-// settled reports whether the search for the mode has ended, either because the expansion
-// is at the mode x or because no passes are left. If the search has not ended, settled()
-// moves the expansion to x.
+// settled moves the expansion to x unless it is there, or no passes are left.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.x.Data.T)
 	same := true

@@ -78,10 +78,8 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	return out, nil
 }
 
-// predictive returns an experiment in which predictive distributions replace the solution
-// of the equation. For each column of the data, the experiment has two states: the mean
-// and the standard deviation of the predictive distribution. With DALTON, one more state
-// holds the extra term of the log likelihood.
+// predictive has two states for each column, mean and sd of the predictive distribution,
+// and with DALTON one for the extra term.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
@@ -144,23 +142,16 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe returns the description of a likelihood without parameters. The likelihood
-// does not depend on y, so the description gives 0 as the only value of y.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
-// Rand returns NaN, because a `term` is not the distribution of an observation.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
-// Information sets the Fisher information to 0, because a `term` is not the distribution
-// of an observation.
 func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	dst[0] = 0
 	return true
 }
 
-// mesh implements probode.Mesh for the posteriors that Posterior returns. The paths of a
-// `mesh` hold the means and standard deviations of predictive distributions instead of
-// states.
+// mesh has paths of predictive means and standard deviations.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior
@@ -175,8 +166,6 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind builds the grid for the experiment with the problem p. If the grid depends on the
-// parameters of the model, `at` gives their values.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)
 	if !ok {
@@ -203,7 +192,6 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	return path, path.follow(ctx, path.part.Theta(at))
 }
 
-// A path computes predictive distributions.
 type path struct {
 	*mesh
 	method  filter.EK
@@ -219,8 +207,6 @@ type path struct {
 	laplace   []bayes.SlopedLikelihood // of columns that need Laplace's method; nil for others
 }
 
-// own gives p its own clone of the density of the original posterior, and allocates the
-// memory for the predictions.
 func (p *path) own() {
 	p.part = p.mesh.of.Clone().Part(p.number)
 	p.predict = make([]float64, 2*len(p.x.Data.T)*len(p.x.Data.Y[0]))
@@ -239,8 +225,7 @@ func (p *path) Clone() probode.Path {
 	return &c
 }
 
-// eventTimes returns the times of those events whose times depend on the parameters θ of
-// the problem.
+// eventTimes returns those that depend on θ.
 func (p *path) eventTimes(theta []float64) (times []float64) {
 	events := p.x.Problem.Events
 	for k := range events {
@@ -251,14 +236,12 @@ func (p *path) eventTimes(theta []float64) (times []float64) {
 	return times
 }
 
-// on returns a filter on the given grid.
 func (p *path) on(grid *probode.Grid) (*filter.Marginal, error) {
 	return filter.NewMarginal(p.x.Problem, p.method, grid, p.x.Data.T, len(p.x.Data.Y[0]), p.DALTON)
 }
 
-// follow builds a grid if there is none, or if the time of an event has changed. With the
-// new event time, the points of the old grid would no longer coincide with the
-// observation times.
+// follow builds a new grid if the time of an event has changed: its points must be the
+// times of data.
 func (p *path) follow(ctx context.Context, theta []float64) error {
 	times := p.eventTimes(theta)
 	if p.of != nil && slices.Equal(times, p.events) {
@@ -276,9 +259,6 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 	return nil
 }
 
-// States fills one row of dst for each time. The row holds the predictive means and
-// standard deviations. With DALTON, the row also holds the extra term of the log
-// likelihood.
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	alpha := p.Diffusion.Value
 	if p.diffusion >= 0 {
@@ -323,8 +303,8 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	return nil
 }
 
-// look linearises the model of the data at time n near the state x, and stores the result
-// in r. The argument e is nil if all errors are Gaussian or log-normal.
+// look linearises the model of the data at time n near x. e is nil if all errors are
+// Gaussian or log-normal.
 func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expansion) {
 	at := x
 	if e != nil {
@@ -358,7 +338,7 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 
 var errMode = errors.New("the mode of the solution given the data was not found: try a smaller step or a smaller diffusion")
 
-// Tangents approximates the derivative in each direction by a central difference.
+// Tangents takes central differences.
 func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
 	return probode.Differences(dst, ddst, theta, dtheta, func(dst, theta []float64) error { return p.States(ctx, dst, theta, xi) })
 }

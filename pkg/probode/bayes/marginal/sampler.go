@@ -110,8 +110,8 @@ func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kern
 	return k
 }
 
-// For each draw, a kernel stores only the quantities of the original posterior. A kernel
-// omits additional quantities, such as the predictive standard deviations.
+// A kernel leaves out what the original posterior does not store, such as predictive
+// standard deviations.
 type kernel struct {
 	mcmc.Kernel
 	all  []float64 // the quantities of the density

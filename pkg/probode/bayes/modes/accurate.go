@@ -17,9 +17,8 @@ import (
 // same modes. The search for modes therefore uses the Radau method. The accurate solver
 // is used only to refine the modes found with the Radau method.
 
-// findByLender does the same as find(), for a posterior with an accurate solver. If the
-// two solvers do not agree at the modes, or if the search with the Radau method fails,
-// the search is repeated with the accurate solver.
+// findByLender repeats the search with the accurate solver if the two do not agree at the
+// modes, or the Radau method fails.
 func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	out, err := find(ctx, p.SolvedBy(shape.Lender), s)
 	agree := false
@@ -42,10 +41,8 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 	return find(ctx, p, s) // if this fails, too, the error speaks of p
 }
 
-// moveTo replaces the modes in m with modes of p. The modes in m were found with another
-// solver. From each mode in m, moveTo climbs to a mode of p. Modes with a negligible mass
-// are removed. The result `agree` says whether the log densities with the two solvers
-// agree at the modes; if `agree` is false, m must not be used.
+// moveTo climbs from modes of another solver to those of p, without those of negligible
+// mass. If the log densities do not agree there, m must not be used.
 func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes) (agree bool, err error) {
 	const equal = 0.01 // largest difference of the log densities
 	begin := time.Now()

@@ -18,15 +18,10 @@ const (
 	shareMost    = 0.18  // here the running searches are stopped
 )
 
-// climb runs the searches, and returns their end points and the number of searches. The
-// searches run in groups, so that later searches can stop early if they lead to known end
-// points. After each group some searches begin at local maxima on the coordinate lines
-// through the highest end point. If n searches have found w end points,
-//
-//	w (n − 1)/(n − w − 2)
-//
-// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If the expected
-// number exceeds w by at least one half, more searches begin at the remaining points.
+// climb runs searches in groups, so that later ones can stop on the way to known ends;
+// after each group some begin at maxima on the coordinate lines through the highest. From
+// w ends of n searches, w (n − 1)/(n − w − 2) are expected in all [Boender & Rinnooy Kan
+// 1987]. If that is larger by at least one half, more begin at the remaining points.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
@@ -75,13 +70,9 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	return ends, searches, err
 }
 
-// solvesLeft returns the number of solves that are left for further searches. The
-// argument `share` is the permitted number of solves, as a fraction of the solves in a
-// sampling run. The solves already performed are subtracted from the permitted number.
-// The solves that will be needed to compute the modes from the end points are subtracted,
-// too. An end point needs no further solves if its log density is far below the highest
-// log density. For each higher end point, solves are needed to refine the point, to
-// compute the Hessian, and to compare the point with the others.
+// solvesLeft is the permitted share of a sampling run without the solves already done,
+// and without those needed for modes: to refine each end that is not far below the
+// highest, for its Hessian, and to compare it with others.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	top := highest(ends)
 	d := float64(len(q.p.Params))
@@ -97,16 +88,11 @@ func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	return out
 }
 
-// take splits the list of climbs after the first n elements. If there are fewer than n
-// climbs, `first` contains all of them.
 func take(climbs []*climb, n int) (first, rest []*climb) {
 	n = min(n, len(climbs))
 	return slices.Clone(climbs[:n]), climbs[n:]
 }
 
-// spread selects n evenly spaced elements of the list `climbs`, or all elements if there
-// are fewer. The result `some` contains the selected climbs, and `rest` contains the
-// others.
 func spread(climbs []*climb, n int) (some, rest []*climb) {
 	n = min(n, len(climbs))
 	for i, c := range climbs {
@@ -119,10 +105,9 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 	return some, rest
 }
 
-// ascend runs the given searches, and returns the known end points together with the new
-// ones. In each round, every search takes a few steps. Between rounds, searches that have
-// met are merged. A search is stopped if it leads to a known end point, or if it would
-// take too long.
+// ascend returns known and new ends. In each round every search takes some steps. Then
+// those that have met are merged, and those that lead to a known end or would take too
+// long are stopped.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)
@@ -174,10 +159,8 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	return ends, nil
 }
 
-// lead removes the searches that lead to a known end point, and returns the others. A
-// search leads to a known end point if it satisfies two conditions. First, an undamped
-// step of the search would end much nearer to the end point. Second, the density does not
-// fall noticeably along the straight line from the search to the end point.
+// lead removes searches whose undamped step ends much nearer to a known end, unless the
+// density falls noticeably on the straight line to it.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

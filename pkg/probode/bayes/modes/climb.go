@@ -9,8 +9,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A climb is one of the searches from a starting point, with the data needed to compare
-// it with the other searches.
 type climb struct {
 	shape.Ascent
 	s       *shape.Surface
@@ -23,11 +21,10 @@ type climb struct {
 	mode *bayes.Mode // made from its end point
 }
 
-// at returns an ascent that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
-// start returns a climb that begins at theta, or nil if the log density there is not
-// finite. The result `edge` is true if theta is on the edge of the support.
+// start returns nil if the log density is not finite, and whether theta is on the edge of
+// the support.
 func start(e *bayes.Density, theta []float64) (c *climb, edge bool) {
 	u := make([]float64, len(theta))
 	if e.Unconstrain(u, theta) != nil {
@@ -40,7 +37,6 @@ func start(e *bayes.Density, theta []float64) (c *climb, edge bool) {
 	return &climb{Ascent: at(u, f), found: 1}, false
 }
 
-// highest returns the largest log density of the climbs, or −∞ if there are none.
 func highest(climbs []*climb) float64 {
 	top := math.Inf(-1)
 	for _, c := range climbs {
@@ -49,7 +45,6 @@ func highest(climbs []*climb) float64 {
 	return top
 }
 
-// with returns the surface on which c climbs. The surface uses the density e.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
@@ -60,18 +55,14 @@ func (c *climb) with(e *bayes.Density) *shape.Surface {
 	return c.s
 }
 
-// absorb adds the counts of o to the counts of c, and frees the memory of o.
 func (c *climb) absorb(o *climb) {
 	c.found += o.found
 	c.from = append(c.from, o.from...)
 	o.s, o.Information = nil, nil
 }
 
-// hopeless reports whether a climb will probably end far below the highest end point. A
-// climb is hopeless if it needs more than 200 further steps to come within `lowest` of
-// the highest log density. Each further step is assumed to raise the log density by the
-// gain predicted for the last step. The limit of 200 steps is higher for climbs that have
-// taken fewer than 15 steps.
+// hopeless climbs need more than 200 further steps to come within `lowest` of the highest
+// log density, each rising like the last prediction. The limit is higher before 15 steps.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -88,7 +79,6 @@ func (c *climb) hopeless(highest float64) bool {
 	return 2*c.Gain < share*(highest-lowest-c.Value)
 }
 
-// polish continues the climb to the maximum, with more accurate derivatives.
 func (c *climb) polish(e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
@@ -99,18 +89,14 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// rising reports whether the search ended before the gradient showed that it
-// had reached a maximum.
+// rising reports whether the search ended before the gradient showed a maximum.
 func (c *climb) rising() bool { return c.Failed || !c.Done }
 
-// near reports whether the distance between two searches is small. The distance must be
-// small in the metrics of both searches.
+// near is by the metrics of both searches.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
-// If a search is near another search with a higher density, unite merges the two searches
-// and adds their counts.
 func unite(climbs []*climb) []*climb {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb

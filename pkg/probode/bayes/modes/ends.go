@@ -14,8 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// finish computes the modes from the end points. The result holds the climbs that ended
-// at modes, in order of decreasing mass.
+// finish returns the climbs to modes, in order of decreasing mass.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	// An end point far below the highest end point has a negligible mass, unless the peak
 	// there is much wider. The information matrix is accurate enough to estimate the
@@ -71,8 +70,6 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) 
 	return climbs, nil
 }
 
-// share sets Mass of each mode in proportion to exp(LogMass), so that the masses sum to
-// 1.
 func share(modes []*bayes.Mode) {
 	var logs []float64
 	for _, m := range modes {
@@ -84,10 +81,8 @@ func share(modes []*bayes.Mode) {
 	}
 }
 
-// hold fixes the grids on which the smooth densities of s are evaluated. Until release()
-// is called, all workers use the grids that error control chooses at theta. A density
-// created later would use a different grid, so hold() creates the densities of all
-// workers in advance.
+// hold lets all workers use the grids at theta, with all their densities, until release.
+// A density created later would have another grid.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
 		q.idle = append(q.idle, q.another(ctx))
@@ -103,9 +98,8 @@ func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (r
 	}
 }
 
-// distinct merges end points that are not separated by a barrier. There is no barrier if,
-// along a straight line or a bent path, the density stays above e^−½ times the lower of
-// the densities at the two points.
+// distinct merges ends between which the density stays above e^−½ times the lower one on
+// a straight line or a bent path.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
@@ -146,9 +140,8 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 	return out, nil
 }
 
-// nearest returns the index of the climb that is nearest to c in the metric of c. nearest
-// returns −1 if c has no metric, or if there is only one parameter. With one parameter,
-// no path can avoid a barrier.
+// nearest returns −1 without a metric, and for one parameter, with which no path can
+// avoid a barrier.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -162,8 +155,6 @@ func nearest(climbs []*climb, c *climb) int {
 	return k
 }
 
-// straight reports whether the log density stays above the argument `low` along the
-// straight line from a to b.
 func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	const points = 15
 	u := make([]float64, len(a))
@@ -187,11 +178,8 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	return true
 }
 
-// bent reports whether the log density stays above the argument `low` along a path from a
-// to b through a third point. The third point is the end of a climb that begins at the
-// midpoint and stays in the plane halfway between a and b. If the density falls too low
-// on one half of the path, that half is bent in the same way. The argument `times` limits
-// the depth of this recursion.
+// bent tries a third point: a climb from the midpoint in the plane halfway between a and
+// b. A half on which the density is too low is bent again, `times` deep.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	middle, normal := slices.Clone(a), make([]float64, len(a))
 	var length float64
@@ -225,14 +213,11 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	return true
 }
 
-// A `plane` is a Surface on which a climb stays in the plane with the given normal
-// vector.
 type plane struct {
 	*shape.Surface
 	normal []float64
 }
 
-// Expand implements shape.Function.
 func (p plane) Expand(q *shape.Point) bool {
 	if !p.Surface.Expand(q) {
 		return false
@@ -241,7 +226,6 @@ func (p plane) Expand(q *shape.Point) bool {
 	return true
 }
 
-// Follow implements shape.Function.
 func (p plane) Follow(q *shape.Point, before []float64) bool {
 	if !p.Surface.Follow(q, before) {
 		return false
@@ -250,7 +234,6 @@ func (p plane) Follow(q *shape.Point, before []float64) bool {
 	return true
 }
 
-// gaussianMass sets LogMass.
 func gaussianMass(m *bayes.Mode) {
 	m.LogMass = m.LogP
 	var chol mat.Cholesky

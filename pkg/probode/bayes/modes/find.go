@@ -37,7 +37,6 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	return find(ctx, p, s)
 }
 
-// find does the same as Find, but always uses the solver of p.
 func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	begin := time.Now()
 	ctx, hook := progress.Begin(ctx, "modes")

@@ -11,7 +11,6 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
-// A search holds the state of a call to Find.
 type search struct {
 	p     *bayes.Posterior
 	s     Settings
@@ -25,7 +24,6 @@ type search struct {
 	release   []func()
 }
 
-// take returns a density that is not in use.
 func (q *search) take(ctx context.Context) *bayes.Density {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -37,7 +35,6 @@ func (q *search) take(ctx context.Context) *bayes.Density {
 	return q.another(ctx)
 }
 
-// another creates a density for an additional worker.
 func (q *search) another(ctx context.Context) *bayes.Density {
 	e := q.bound.Clone()
 	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))
@@ -50,8 +47,7 @@ func (q *search) close() {
 	}
 }
 
-// work returns the number of steps that the solvers have taken, divided by the number of
-// steps in one solution of all equations.
+// work is in solutions of all equations.
 func (q *search) work() float64 {
 	steps := 0
 	for _, e := range q.all {
@@ -60,7 +56,7 @@ func (q *search) work() float64 {
 	return float64(steps) / float64(q.all[0].Steps())
 }
 
-// each calls do n times in parallel; each worker has its own density.
+// each gives each worker a density of its own.
 func (q *search) each(ctx context.Context, n int, tell func(done, total int), do func(e *bayes.Density, i int) error) error {
 	var mu sync.Mutex
 	var taken []*bayes.Density
@@ -80,9 +76,8 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 	return err
 }
 
-// values returns the log density at each of the points, or −∞ where it cannot be
-// computed. The argument `of` is a function that selects the density for a worker. If
-// `of` is nil, each worker evaluates its own density.
+// values is −∞ where it cannot be computed. `of` selects the density of a worker (nil:
+// its own).
 func (q *search) values(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([]float64, error) {
 	const piece = 8
 	out := make([]float64, len(points))
@@ -102,8 +97,7 @@ func (q *search) values(ctx context.Context, points [][]float64, of func(e *baye
 	return out, err
 }
 
-// gradients returns the gradient of the log density at each of the points. The first
-// element of a gradient is NaN if the gradient cannot be computed.
+// gradients begin with NaN if they cannot be computed.
 func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([][]float64, error) {
 	out := make([][]float64, len(points))
 	err := q.each(ctx, len(points), nil, func(e *bayes.Density, i int) error {
@@ -116,8 +110,6 @@ func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *b
 	return out, err
 }
 
-// tell returns a function that reports the progress of one of the three stages of Find.
-// The result is nil if there is no progress hook.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
 		return nil
@@ -127,8 +119,6 @@ func (q *search) tell(part int, doing string) func(done, total int) {
 	}
 }
 
-// ended returns the reason why the search must stop: the context has ended, or a function
-// of the model has panicked.
 func ended(ctx context.Context, e *bayes.Density) error {
 	if err := ctx.Err(); err != nil {
 		return err

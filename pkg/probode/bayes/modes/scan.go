@@ -15,17 +15,13 @@ import (
 // lie in a small basin. The density along a coordinate line through one mode, however,
 // usually has a local maximum near the other mode.
 
-// The elements of `scanned` are probabilities. The density is evaluated at the
-// corresponding quantiles of the prior. Between 0.15 and 0.85 the probabilities are
-// equally spaced, which suits uniform priors. The extreme probabilities, 0.003 and 0.997,
-// suit priors with long tails.
+// scanned are the probabilities of quantiles of the prior: equally spaced from 0.15 to
+// 0.85 for uniform priors, and 0.003 and 0.997 for long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
-// scan evaluates the density along each coordinate line through the highest end point,
-// unless this point has been scanned before. scan returns new searches that begin at the
-// highest summits. A valley must separate each summit from the end point, and the density
-// at the summit must be higher than at the best draw from the prior. The argument `most`
-// limits the number of searches.
+// scan looks along the coordinate lines through a highest end that is new, and begins at
+// most `most` searches at summits beyond a valley that are higher than the best draw of
+// the prior.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
@@ -55,7 +51,6 @@ func (q *search) scan(ctx context.Context, ends []*climb, above float64, most in
 	return climbs, err
 }
 
-// A summit is a local maximum of the density along a coordinate line.
 type summit struct {
 	u         []float64
 	f         float64
@@ -63,7 +58,6 @@ type summit struct {
 	low, high float64 // neighbouring values of the coordinate
 }
 
-// sharpen locates the summit more precisely, by golden-section search on both sides.
 func (s *summit) sharpen(e *bayes.Density) {
 	const times = 8
 	u := slices.Clone(s.u)
@@ -90,8 +84,6 @@ func (s *summit) sharpen(e *bayes.Density) {
 	}
 }
 
-// along searches the coordinate lines through an end point, and returns the local maxima
-// of the density that it finds on these lines.
 func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	var points [][]float64
 	for k := range end.X {

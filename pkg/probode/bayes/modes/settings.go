@@ -29,15 +29,13 @@ type Settings struct {
 const (
 	modePoints = 400
 	modeStarts = 24
-	// Two searches count as one if the distance between their current points, in standard
-	// deviations, is less than the constant `together`.
+	// Searches nearer than `together` standard deviations count as one.
 	together = 0.5
-	// Two end points count as different modes if the log density at some point between
-	// them is at least `barrier` lower than at either of the two.
+	// Ends are different modes if the log density between them is at least `barrier`
+	// lower than at either.
 	barrier = 0.5
-	// A search is stopped if it is not expected to come within `lowest` of the highest
-	// log density. An end point is discarded if its log mass is more than lowest + 4
-	// below the largest log mass. The margin of 4 allows for the errors of the first
-	// estimates of the log masses.
+	// A search that is not expected within `lowest` of the highest log density stops. An
+	// end is discarded more than lowest + 4 below the largest log mass: 4 allows for
+	// errors of first estimates.
 	lowest = 14
 )

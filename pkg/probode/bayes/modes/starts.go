@@ -11,10 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// drawPoints evaluates the density at draws from the prior. The first result holds the
-// draws with a positive density, in order of decreasing density. The second result is the
-// first θ at which the density was zero or the solve failed. If only a few draws have a
-// positive density, more draws are made, up to four times the original number.
+// drawPoints returns the draws with a positive density, the highest first, and the first
+// θ without one. If there are few, it draws up to four times as many.
 func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
 	for round := 0; q.s.Points > 0 && (round == 0 || round < 4 && len(points) > 0 && len(points) < q.s.Starts); round++ {
@@ -32,8 +30,7 @@ func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []floa
 	return points, failed, nil
 }
 
-// look evaluates the density at draws from the prior that form a Latin hypercube [McKay,
-// Beckman & Conover 1979]. The number of draws is Settings.Points.
+// look draws Settings.Points in a Latin hypercube [McKay, Beckman & Conover 1979].
 func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, failed []float64, err error) {
 	d := len(q.p.Params)
 	thetas := make([][]float64, q.s.Points)
@@ -67,13 +64,10 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// starts chooses the points at which searches begin. Up to a third of the chosen points
-// are summits, that is, points with a higher density than their nearest neighbours [Törn
-// & Viitanen 1992]. Next, starts() chooses the points with the highest densities among
-// the remaining points. The last third is taken at even intervals from the list of the
-// remaining points, sorted by density. Points with a low density help to find very narrow
-// modes, because even the points nearest to a narrow mode can have low densities. The
-// method also returns the points that it has not chosen.
+// starts chooses up to a third of summits, which are higher than their nearest neighbours
+// [Törn & Viitanen 1992], then the highest points, and the last third at even intervals
+// of density: even the points nearest to a very narrow mode can be low. It returns the
+// others, too.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))
@@ -119,9 +113,8 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 	return mixed, left
 }
 
-// summits returns the indices of the points at which the density is higher than at their
-// nearest neighbours. Distances are measured in units of the interquartile ranges of the
-// priors. The points are sorted in order of decreasing density.
+// summits measures distances in interquartile ranges of the priors. The points are in
+// order of decreasing density.
 func (q *search) summits(points []*climb) []int {
 	const neighbours = 6
 	scale := make([]float64, len(q.p.Params))

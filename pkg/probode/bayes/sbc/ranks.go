@@ -79,9 +79,8 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// widest returns the largest significance level of pointwise bands that contain uniform
-// ranks with at least the given probability. The larger the significance level, the
-// narrower the bands.
+// widest returns the largest level whose pointwise bands contain uniform ranks with at
+// least the given probability.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
 	for range 20 {
@@ -118,7 +117,6 @@ func (r *Result) P(k int) float64 {
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
-// cumulated returns the number of ranks ≤ i for each i = 0, …, L−1.
 func (r *Result) cumulated(k int) []int {
 	c := make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -130,8 +128,6 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// binomial computes binomial distributions for up to n trials. A value of type `binomial`
-// holds log 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {
@@ -142,15 +138,12 @@ func newBinomial(n int) binomial {
 	return l
 }
 
-// prob returns the probability of k successes in m ≤ n independent trials, each of which
-// succeeds with probability p < 1.
 func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }
 
-// inside assumes that the ranks of n data sets are uniform on the integers from 0 to the
-// argument `ranks`. The result is the probability that the cumulative counts of the ranks
-// lie within pointwise bands with the given significance level.
+// inside returns the probability that the cumulative counts of ranks, uniform from 0 to
+// `ranks`, lie within pointwise bands.
 func (l binomial) inside(ranks int, level float64) float64 {
 	n := len(l) - 1
 	los, his := make([]int, ranks+1), make([]int, ranks+1)
@@ -161,10 +154,8 @@ func (l binomial) inside(ranks int, level float64) float64 {
 	return l.joint(ranks+1, func(i, _ int) (int, int) { return los[i], his[i] })
 }
 
-// joint computes a probability for n items that fall into bins at random. Each item is
-// equally likely to fall into each bin. Let c be the number of items in bins 0 to i−1,
-// and let v be the number of items in bins 0 to i. The result is the probability that v
-// lies between the limits bounds(i, c) for every i.
+// joint returns the probability that v, the number of n items in the first i+1 of equally
+// likely bins, is within bounds(i, c) for every i, where c is that in the first i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)
@@ -194,8 +185,8 @@ func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	return sum
 }
 
-// Let V ~ Binomial(n, p), where p is the argument `at`. bounds returns the smallest v
-// with P(V ≤ v) ≥ level/2, and the largest v with P(V ≥ v) ≥ level/2.
+// bounds returns the smallest v with P(V ≤ v) ≥ level/2, and the largest with P(V ≥ v) ≥
+// level/2, for V ~ Binomial(n, at).
 func (l binomial) bounds(at, level float64) (lo, hi int) {
 	n := len(l) - 1
 	logp, logq := math.Log(at), math.Log1p(-at)
@@ -214,7 +205,6 @@ func (l binomial) bounds(at, level float64) (lo, hi int) {
 	return lo, hi
 }
 
-// tails returns P(V ≤ v) and P(V ≥ v) for V ~ Binomial(n, at).
 func (l binomial) tails(at float64, v int) (below, above float64) {
 	n := len(l) - 1
 	logp, logq := math.Log(at), math.Log1p(-at)

@@ -112,14 +112,12 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Sett
 	return out, err
 }
 
-// A set holds the results for one simulated data set, such as the ranks.
 type set struct {
 	rank    []int
 	redrawn int
 	short   bool
 }
 
-// Run returns an error if `redraws` successive draws of θ fail.
 const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {
@@ -169,8 +167,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 	return nil
 }
 
-// below returns 1 if a < b, returns 1 with probability ½ if a and b are equal, and
-// otherwise returns 0.
+// below returns 1 with probability ½ if a = b.
 func below(a, b float64, rng *rand.Rand) int {
 	if a < b || a == b && rng.Uint64()&1 == 0 {
 		return 1

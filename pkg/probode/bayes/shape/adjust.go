@@ -61,7 +61,6 @@ func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float6
 	return value
 }
 
-// unsolved returns the coordinates that occur in no equation.
 func (s *Surface) unsolved() (free []int) {
 	for k := range s.Steps {
 		in := false

@@ -126,7 +126,6 @@ func (a *Ascent) Step(f Function) {
 	a.Done = true
 }
 
-// valueAt returns f at x. If f is an Adjuster, f.Adjust first changes x.
 func valueAt(f Function, x []float64) float64 {
 	value := f.Value(x)
 	if adjuster, ok := f.(Adjuster); ok && !math.IsInf(value, -1) {
@@ -146,7 +145,6 @@ func (a *Ascent) Finish(f Function, tolerance float64) {
 	}
 }
 
-// expand computes the derivatives at X, and reports whether it has succeeded.
 func (a *Ascent) expand(f Function) bool {
 	a.Known = f.Expand(&a.Point)
 	a.fresh = a.Known
@@ -158,8 +156,7 @@ func (a *Ascent) expand(f Function) bool {
 	return true
 }
 
-// move moves the ascent to the higher point `to`. The argument `ratio` is the actual rise
-// divided by the predicted one.
+// move takes `ratio`, the actual rise divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
 	before := slices.Clone(a.X)
@@ -178,9 +175,8 @@ func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.fresh = false
 }
 
-// learn updates the field `rest` to satisfy the secant condition (Information + `rest`) d
-// = −Δg, where d is the last step and Δg is the change in the gradient [Dennis, Gay &
-// Welsch (1981), ACM Trans. Math. Softw. 7, 348].
+// learn makes `rest` satisfy (Information + rest) d = −Δg for the last step d [Dennis,
+// Gay & Welsch (1981), ACM Trans. Math. Softw. 7, 348].
 func (a *Ascent) learn() {
 	n := len(a.X)
 	if a.rest == nil {
@@ -210,9 +206,7 @@ func (a *Ascent) learn() {
 	a.rest.SymRankOne(a.rest, -mat.Dot(miss, step)/(along*along), change)
 }
 
-// choose decides whether the next step uses the correction in the field `rest`. The
-// correction is used if it would have improved the prediction of the last rise of the log
-// density.
+// choose uses `rest` if it would have improved the last prediction.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -271,9 +265,8 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	return d, rise
 }
 
-// damped computes the step for Within, in scaled coordinates: each coordinate is divided
-// by its unit. The argument `negative` is an upper bound on the absolute values of the
-// negative eigenvalues of the curvature.
+// damped works in coordinates divided by their units; `negative` bounds the negative
+// eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {
@@ -331,7 +324,6 @@ func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	return rise, slope
 }
 
-// length returns the length of d in units of the coordinates.
 func (a *Ascent) length(d []float64) float64 {
 	scaled := slices.Clone(d)
 	for k, u := range a.Unit {
@@ -342,14 +334,11 @@ func (a *Ascent) length(d []float64) float64 {
 
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
 
-// boxed returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H + λI)d, where low ≤
-// 0 ≤ high. boxed uses an active-set method, which goes from one face of the box to
-// another. On each face the method moves towards the maximum over the free coordinates,
-// and stops at the first bound that it reaches. When the maximum on a face is reached,
-// one coordinate is released from its bound. Of all coordinates at a bound, the method
-// chooses the one with the largest predicted rise. Groups of coordinates that H does not
-// couple are treated one after another: many scales that belong to one observable each
-// would otherwise cost the cube of their number.
+// boxed maximises gᵀd − ½ dᵀ(H + λI)d for low ≤ d ≤ high, low ≤ 0 ≤ high, by active sets:
+// on a face towards the maximum up to the first bound, and from a maximum it releases the
+// coordinate with the largest predicted rise. Groups that H does not couple come one
+// after another: many scales of one observable each would otherwise cost the cube of
+// their number.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	d = make([]float64, len(g))
 	for _, group := range groups(h) {
@@ -372,8 +361,8 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 	return d, true
 }
 
-// groups returns the smallest sets of coordinates between which all elements of h are
-// zero, each in ascending order.
+// groups returns the smallest sets of coordinates that h does not couple, each in
+// ascending order.
 func groups(h *mat.SymDense) (all [][]int) {
 	left := make([]int, h.SymmetricDim())
 	for k := range left {
@@ -399,7 +388,6 @@ func groups(h *mat.SymDense) (all [][]int) {
 	return all
 }
 
-// coupled does the same as boxed for one group of coordinates.
 func coupled(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)
@@ -439,10 +427,8 @@ func coupled(h *mat.SymDense, g []float64, lambda float64, low, high []float64) 
 	return d, !slices.ContainsFunc(d, func(v float64) bool { return v-v != 0 })
 }
 
-// onFace moves d to the maximum over the free coordinates, or to the first bound that is
-// reached before this maximum. The result `hit` is the coordinate that has reached a
-// bound, or −1 if no bound was reached. The result `ok` is false if the curvature is not
-// positive.
+// onFace moves d to the maximum over the free coordinates, or to the first bound, which
+// it returns (else −1). ok is false if the curvature is not positive.
 func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
 	var in []int
 	for k, is := range free {

@@ -19,12 +19,9 @@ type Bender interface {
 	Bend(p *Point, d []float64) []float64
 }
 
-// bent returns x + d + c/2, the end point of a step along d that follows a curved ridge.
-// The acceleration c compensates for the curvature of the predictions. Coordinates with d
-// = 0 do not move. The result is nil if the acceleration is unknown, or if it is not
-// small compared with d.
-//
-// Source: Transtrum & Sethna (2012), arXiv:1201.5885.
+// bent returns x + d + c/2, which follows a curved ridge by the acceleration c of the
+// predictions. It is nil if c is unknown, or not small compared with d. Coordinates with
+// d = 0 do not move. Source: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 	const largest = 0.75 // of the acceleration, times half the length of the step
 	b, ok := f.(Bender)

@@ -79,7 +79,6 @@ func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	return out
 }
 
-// data appends the data of part i to out. The argument `jac` may be nil.
 func (s *Surface) data(out []Datum, i int, cells []bayes.Cell, jac []float64) []Datum {
 	cols := s.parts[i].cols
 	first := 0 // first expected value of the row

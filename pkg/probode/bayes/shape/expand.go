@@ -32,9 +32,8 @@ func (s *Surface) Expand(p *Point) bool {
 	return s.differentiate(p.X, true) && s.assemble(p)
 }
 
-// differentiate computes the derivatives of the locations at x, where the density was
-// last evaluated. If the argument `all` is false, differentiate() computes only the
-// derivatives with respect to coordinates that occur in no equation.
+// differentiate computes derivatives at the last x, unless `all` only those of
+// coordinates that occur in no equation.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	if !all && s.observed(x) {
 		return true
@@ -115,8 +114,6 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// observed computes the derivatives with respect to coordinates that occur in no equation
-// by those of Observe. It reports whether they are known and finite.
 func (s *Surface) observed(x []float64) bool {
 	d := len(s.theta)
 	s.place(x)
@@ -201,8 +198,6 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	return s.assemble(point)
 }
 
-// assemble computes the expansion at the argument `point` from the derivatives of the
-// locations, and reports whether the gradient and the information are finite.
 func (s *Surface) assemble(point *Point) bool {
 	n := len(point.X)
 	slopes, curvatures := s.priors(point.X)
@@ -243,7 +238,6 @@ func (s *Surface) assemble(point *Point) bool {
 	return true
 }
 
-// priors returns the slopes and the curvatures of the log prior densities at x.
 func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	slopes, curvatures = make([]float64, len(x)), make([]float64, len(x))
 	for k, at := range x {
@@ -260,9 +254,7 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	return slopes, curvatures
 }
 
-// inform sets dst to the Fisher information of the data, plus the curvatures of the
-// priors. If the argument `kinks` is false, inform() leaves out the information about
-// expected values whose likelihood has a kink.
+// inform without `kinks` leaves out expected values whose likelihood has one.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

@@ -43,8 +43,8 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	return blocks
 }
 
-// partInformed returns the directions of ξ about which the data of one experiment contain
-// information. The noise of this experiment begins at element `at` of xi.
+// partInformed returns the directions of ξ, from element `at` on, about which one
+// experiment has information.
 func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, at, together int) (blocks []Block, err error) {
 	if r.Grid() == nil {
 		return nil, errors.ErrUnsupported
@@ -87,9 +87,8 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, at, to
 	return blocks, nil
 }
 
-// span returns an orthonormal basis of the column space of m. If the dimension of the
-// space exceeds the argument `most`, the basis spans only the directions with the largest
-// singular values.
+// span returns an orthonormal basis of the columns, at most the `most` largest singular
+// directions.
 func span(m *mat.Dense, most int) (basis [][]float64) {
 	const negligible = 1e-6
 	var svd mat.SVD

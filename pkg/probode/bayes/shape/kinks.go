@@ -9,25 +9,18 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// slack is the damping that is used if the density has kinks. This damping prevents steps
-// of more than ten standard deviations in directions in which the density has no
-// curvature.
+// slack damps expansions with kinks: no steps of more than ten standard deviations where
+// the density has no curvature.
 const slack = 1e-2
 
-// sharpest is the final width of the hyperbolas that replace the absolute values. If the
-// maximum lies at a kink, the distance of the computed maximum from the kink is about
-// `sharpest`.
+// sharpest is the final width of the hyperbolas for absolute values, about the distance
+// of the computed maximum from a kink.
 const sharpest = 1e-10
 
-// bentStep returns the step d from X to the maximum of an expansion with kinks, subject
-// to the bounds. The result `gain` is the rise that the expansion predicts for this step.
-// To damp the step, bentStep adds `damping` times the diagonal of Information to the
-// curvature. The result `ok` is false if the predicted rise is not a finite number.
-//
-// The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the
-// maximum as ε shrinks. Each iteration linearises the equations λ √(r² + ε²) = r, in
-// which the slopes λ are additional unknowns. If the maximum lies at kinks, Newton's
-// method for d alone does not converge, but Newton's method for d and λ does [Chan, Golub
+// bentStep maximises an expansion with kinks within bounds, and returns the predicted
+// rise. It damps by `damping` times the diagonal of Information. √(r² + ε²) replaces |r|,
+// and Newton's method follows the maximum as ε shrinks. It linearises λ √(r² + ε²) = r
+// with the slopes λ as unknowns: with d alone it does not converge to kinks [Chan, Golub
 // & Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
 func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
 	n := len(p.X)
@@ -112,10 +105,8 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)
 }
 
-// walls returns the kinks, plus one additional kink for each finite bound. The kink at a
-// bound comes from the penalty K max(0, t) = K|t|/2 + Kt/2. Here t is the distance beyond
-// the bound. K exceeds the slope of the log density, so the maximum lies within the
-// bounds.
+// walls adds for each bound a kink of the penalty K max(0, t) = K|t|/2 + Kt/2 of the
+// distance t beyond. K exceeds the slope, so that the maximum lies within.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)
@@ -159,7 +150,6 @@ func (p *Point) Flatten(normal []float64) {
 	}
 }
 
-// bend adds to p the kinks in the log density that come from the data.
 func (s *Surface) bend(p *Point) {
 	for i := range s.parts {
 		part := &s.parts[i]

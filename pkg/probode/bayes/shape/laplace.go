@@ -7,21 +7,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The second derivatives at a mode are computed by differences along the principal axes
-// of the posterior, with steps of laplaceStep standard deviations. On a ridge the
-// curvatures differ by many powers of ten, so differences along directions that are not
-// principal axes are too inaccurate. If a direction combines several principal axes, the
-// largest of their curvatures determines the error of the difference. The error must be
-// small even in comparison with the smallest curvature. The error has two parts. The
-// truncation error is O(laplaceStep²) times the deviation of the density from a Gaussian.
-// The rounding error of the log density, about 1e-14 |f|, is divided by laplaceStep² =
-// 1e-4. Differences of gradients, if available, are better than differences of values.
-// The computation needs only 2 d gradients instead of d (d + 1) values. In addition, the
-// rounding error of a gradient is divided by laplaceStep, not by laplaceStep².
+// laplaceStep is the step along principal axes in standard deviations. On a ridge
+// curvatures differ by powers of ten, and a direction that combines axes has the error of
+// the largest: O(laplaceStep²) times the deviation from a Gaussian, and rounding, about
+// 1e-14 |f|/laplaceStep². Differences of d gradients are better than those of d (d + 1)
+// values: fewer, and with rounding divided by laplaceStep only.
 const laplaceStep = 0.01
 
-// A direction is regarded as having no curvature if its standard deviation on the
-// unconstrained scale exceeds the constant `flat`.
+// A direction has no curvature if its standard deviation on the unconstrained scale
+// exceeds `flat`.
 const flat = 10
 
 // Laplace returns the covariance `cov` of the Gaussian approximation at the mode p.X. Let
@@ -63,15 +57,10 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 	}, gradients, p.X, p.Information)
 }
 
-// laplace computes the results of Laplace for f = −log density. slopes returns gradients
-// of the log density. The argument `slopes` is nil if only values are to be used.
-//
-// The columns of w are the principal axes, which are not known in advance. The argument
-// `metric` is an initial guess for the second derivatives. At first, the columns of w are
-// the principal axes of `metric`, or multiples of the unit vectors if `metric` is nil.
-// Each iteration replaces the columns of w by the principal axes of the computed Hessian.
-// The iteration ends when the second derivatives of f along the columns of w are about
-// ±1.
+// laplace is for f = −log density; slopes, if not nil, returns gradients of the log
+// density. The columns of w are first the principal axes of `metric` (nil: unit vectors),
+// and then in each iteration those of the Hessian, until second derivatives along them
+// are about ±1.
 func laplace(f func([][]float64) ([]float64, error), slopes func([][]float64) ([][]float64, error), u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense, err error) {
 	d := len(u)
 	at, err := f([][]float64{u})
@@ -200,8 +189,6 @@ func laplace(f func([][]float64) ([]float64, error), slopes func([][]float64) ([
 	return nil, shape, nil
 }
 
-// pairs returns the matrix of second derivatives in the coordinates of the d axes. bends
-// returns the second derivatives along sums of axes.
 func pairs(d int, bends func(sums ...[]int) ([]float64, error)) (*mat.SymDense, error) {
 	hess := mat.NewSymDense(d, nil)
 	var sums [][]int
@@ -227,9 +214,8 @@ func pairs(d int, bends func(sums ...[]int) ([]float64, error)) (*mat.SymDense, 
 	return hess, err
 }
 
-// turns uses differences of gradients to compute the second derivatives of f in the
-// coordinates of the axes. The axes are the columns of w. The result is nil if no
-// gradients are available.
+// turns computes the Hessian in the columns of w by differences of gradients, or returns
+// nil without them.
 func turns(slopes func([][]float64) ([][]float64, error), u []float64, w *mat.Dense) (*mat.SymDense, error) {
 	if slopes == nil {
 		return nil, nil
@@ -265,8 +251,8 @@ func turns(slopes func([][]float64) ([][]float64, error), u []float64, w *mat.De
 	return hess, nil
 }
 
-// axesOf sets the columns of w to the principal axes of the inverse of `metric`. The
-// result is false if `metric` is not positive definite.
+// axesOf takes the principal axes of the inverse of `metric`, if that is positive
+// definite.
 func axesOf(w *mat.Dense, metric *mat.SymDense) bool {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(metric, true) {

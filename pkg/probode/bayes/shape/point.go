@@ -63,8 +63,7 @@ func Distance(a, b []float64, m mat.Symmetric) float64 {
 	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
 }
 
-// clipped returns v, or the bound of coordinate k if v is beyond it. If p.X[k] itself is
-// beyond the bound, p.X[k] is used as the bound.
+// clipped uses p.X[k] itself as the bound if it is beyond.
 func (p *Point) clipped(k int, v float64, low, high []float64) float64 {
 	if low == nil {
 		return v

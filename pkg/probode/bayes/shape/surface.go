@@ -72,7 +72,6 @@ type Surface struct {
 	work int
 }
 
-// part holds the numbers that belong to one experiment of a Surface.
 type part struct {
 	cols   []int  // coordinates on which the part depends
 	solved []bool // whether each of cols occurs in its equations
@@ -87,8 +86,7 @@ type part struct {
 	origin, slopes []float64 // base and jac at the point of the last Expand
 }
 
-// row returns the derivatives of a location with respect to the coordinates in the field
-// `cols`.
+// row is with respect to the coordinates `cols`.
 func (p *part) row(location int) []float64 {
 	w := len(p.cols)
 	return p.jac[location*w : (location+1)*w]
@@ -152,7 +150,6 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 // Use replaces the density of s by e, which must be a density of the same posterior.
 func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
-// place sets θ and ξ to their values at x, and returns the log density of the prior.
 func (s *Surface) place(x []float64) float64 {
 	d := len(s.theta)
 	lp := s.e.Constrain(s.theta, x[:d])
@@ -180,8 +177,7 @@ func (s *Surface) Value(x []float64) float64 {
 	return lp + ll
 }
 
-// again returns Value(x). If the equations were last solved at x, again() reuses the
-// solution.
+// again is Value(x) without a solve if the last one was at x.
 func (s *Surface) again(x []float64) float64 {
 	if s.by == s.e && s.work == s.e.Work() && slices.Equal(x, s.last) {
 		return s.unmoved(x)
@@ -189,8 +185,6 @@ func (s *Surface) again(x []float64) float64 {
 	return s.Value(x)
 }
 
-// unmoved computes the log density at x from the states of the last solve, without
-// solving the equations again.
 func (s *Surface) unmoved(x []float64) float64 {
 	sum := s.place(x)
 	for i := range s.parts {

@@ -9,19 +9,16 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// lentError is the bound on the discrepancy D between the predictions of the setup Lender
-// and those of an accurate solver. Derivatives computed with Lender are used only if D is
-// below this bound.
+// lentError bounds the discrepancy D between Lender and an accurate solver for
+// derivatives by Lender.
 const lentError = 0.01
 
 // Lender is a setup whose derivatives are used if the accurate solver provides none.
 var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
-// along computes the locations at x, and obtains their derivatives from the derivatives
-// of the solver's path. It reports whether it succeeded. If ∂f/∂θ is unknown, along()
-// does not differentiate the path of the accurate solver, because finite differences
-// between solutions cost less. The solver must use the steps that bayes.Density.Hold has
-// fixed at x.
+// along takes the derivatives of the path, on the steps that bayes.Density.Hold has fixed
+// at x. Without ∂f/∂θ it fails for the accurate solver: differences of solutions cost
+// less.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	own := s.e.Differentiable()
@@ -64,8 +61,6 @@ func (s *Surface) along(x []float64) bool {
 	return true
 }
 
-// locate stores the states and the locations of the last evaluation, and computes the
-// Cell of each data value at these locations.
 func (s *Surface) locate() {
 	rng := probode.Stream(0x73636f7265)
 	for i := range s.parts {
@@ -96,9 +91,7 @@ func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }
 
-// lend uses the setup Lender to compute the derivatives of the locations. The result is
-// nil if Lender fails, or if its predictions differ too much from those of the accurate
-// solver.
+// lend returns nil if Lender fails, or differs too much from the accurate solver.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	lent, err := s.e.With(Lender)
 	if err != nil {

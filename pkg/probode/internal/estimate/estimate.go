@@ -65,8 +65,7 @@ type Difference struct {
 	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights
 }
 
-// A summary holds the centre and the spread of draws, and the influence of each draw on
-// the centre and on the logarithm of the spread.
+// A summary has the influence of each draw on the centre and on the log of the spread.
 type summary struct {
 	center, spread float64
 	influence      func(y float64) (center, log float64)
@@ -76,9 +75,8 @@ type summary struct {
 	jumps, stretches bool
 }
 
-// summary returns the centre and the spread of the draws x with the given weights. If the
-// argument `weights` is nil, the weights are equal. If y is the p-quantile of the draws,
-// levelSE must return the standard error of the fraction of draws that are at most y.
+// summary takes nil for equal weights. levelSE returns the standard error of the fraction
+// of draws up to y, the p-quantile.
 func (by Measure) summary(x, weights []float64, levelSE func(y, p float64) float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -102,9 +100,8 @@ func (by Measure) summary(x, weights []float64, levelSE func(y, p float64) float
 	}, jumpMid, jumpLo || jumpHi}
 }
 
-// weightedQuantiles holds the sorted draws x and their levels p. The level of a draw is
-// the sum of the weights of the draws before it plus half of its own weight. The levels
-// are shifted and scaled so that they run from 0 at the first draw to 1 at the last.
+// weightedQuantiles are the sorted draws and their levels p: the weights before a draw
+// plus half of its own, from 0 to 1.
 type weightedQuantiles struct {
 	x, p []float64
 	size float64 // Kish's effective number of draws
@@ -139,8 +136,7 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 	return q
 }
 
-// equalQuantiles does the same as newQuantiles, but for equal weights. With equal
-// weights, only the draws have to be sorted.
+// equalQuantiles only needs to sort.
 func equalQuantiles(x []float64) weightedQuantiles {
 	q := weightedQuantiles{x: slices.Clone(x), p: make([]float64, len(x)), size: float64(len(x))}
 	slices.Sort(q.x)
@@ -153,7 +149,6 @@ func equalQuantiles(x []float64) weightedQuantiles {
 // Quantile returns the p-quantile of the draws x with the given weights.
 func Quantile(x, weights []float64, p float64) float64 { return newQuantiles(x, weights).at(p) }
 
-// at returns the p-quantile, interpolated linearly between draws.
 func (q weightedQuantiles) at(p float64) float64 {
 	n := len(q.x)
 	if n < 2 {
@@ -168,21 +163,18 @@ func (q weightedQuantiles) at(p float64) float64 {
 }
 
 const (
-	// Let z be a number between `least` and `most`. If a gap between modes lies within z
-	// standard errors of the level of a quantile, the interval of ±z standard errors
-	// around the quantile should cover the gap. The confidence level of this interval is
-	// 95 % for z = 1.96, and 99.7 % for z = 3.
+	// If a gap between modes is within z standard errors of the level, least ≤ z ≤ most,
+	// the interval of ±z around the quantile should cover it. Its level is 95 % for z =
+	// 1.96, and 99.7 % for z = 3.
 	least, most = 1.9, 3
-	// The slope of the quantile function is computed twice: with Bofinger's bandwidth,
-	// and with a bandwidth of two to three standard errors of the level. A quantile is
-	// assumed to lie near a gap if the second slope is more than `steep` times the first.
-	// Far from any gap, the ratio of the two slopes is 1 ± 0.15 for 1000 effective draws.
+	// A quantile is near a gap if the slope by a bandwidth of two to three standard
+	// errors is more than `steep` times that by Bofinger's. Elsewhere the ratio is 1 ±
+	// 0.15 for 1000 effective draws.
 	steep = 2
 )
 
-// slope returns the reciprocal of the density at the p-quantile, or NaN if there are too
-// few draws. The argument se is the standard error of the level p. The second result says
-// whether the quantile function jumps within a few standard errors of p.
+// slope returns the reciprocal of the density at the p-quantile, or NaN for too few
+// draws, and whether there is a gap within a few standard errors se.
 func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -211,11 +203,9 @@ func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 	return slope, false
 }
 
-// part summarises those draws x[c][k] that are marked by in[c][k] = 1. If `in` is nil,
-// all draws are used. The argument w holds the weights of the draws; if w is nil, the
-// weights are equal. The second result is a function that returns the influence of draw k
-// of chain c. The influence is multiplied by the weight of the draw, and divided by the
-// share of the draws that are used.
+// part summarises the draws with in[c][k] = 1 (nil: all) and weights w (nil: equal). The
+// function returns the influence of a draw times its weight, divided by the share of the
+// draws.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
@@ -377,7 +367,7 @@ func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (D
 	return d, Value{center, centerSE, spread, spread * logSE}
 }
 
-// meanSE returns diag.MCSEMean, or 0 if all numbers are equal.
+// meanSE is 0 if all numbers are equal, and else diag.MCSEMean.
 func meanSE(x [][]float64) float64 {
 	se := diag.MCSEMean(x)
 	if math.IsNaN(se) {

@@ -22,7 +22,6 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// A request names a computation and says how often it is repeated.
 type request struct {
 	What     string          // filter, smooth, fenrir or dalton
 	Q        int             // order
@@ -34,7 +33,6 @@ type request struct {
 	Repeat   int
 }
 
-// An answer contains the solution at the grid points, or the log likelihood.
 type answer struct {
 	Mean, SD [][]float64 // [component]time
 	Value    float64
@@ -92,8 +90,7 @@ func (r *request) solve(ctx context.Context, p *probode.Problem, a *answer) erro
 	return err
 }
 
-// likelihood returns a function that computes the log likelihood. The workspace is
-// allocated once, as in a sampler.
+// likelihood allocates its workspace once, as a sampler does.
 func (r *request) likelihood(ctx context.Context, p *probode.Problem, a *answer) (func() error, error) {
 	data := &bayes.Data{Y: r.Y}
 	for i := range r.Y {

@@ -19,7 +19,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model"
 )
 
-// A request names a computation and says how often it is repeated.
 type request struct {
 	What string // see newTask
 
@@ -31,8 +30,7 @@ type request struct {
 	Repeat int
 }
 
-// A task performs a computation. The result is the log-likelihood, or zero if the task
-// computes something else.
+// A task returns the log-likelihood, or zero if it computes something else.
 type task func(ctx context.Context) (float64, error)
 
 func main() {

@@ -34,21 +34,18 @@ const (
 	dxsm       = 0xda942042e4dd58b5
 )
 
-// next returns the state after (hi, lo).
 func next(hi, lo uint64) (uint64, uint64) {
 	h, l := bits.Mul64(lo, aLo)
 	l, carry := bits.Add64(l, cLo, 0)
 	return h + (hi*aLo + (lo*aHi + cHi)) + carry, l
 }
 
-// next2 returns the state two steps after (hi, lo).
 func next2(hi, lo uint64) (uint64, uint64) {
 	h, l := bits.Mul64(lo, aaLo)
 	l, carry := bits.Add64(l, ccLo, 0)
 	return h + (hi*aaLo + (lo*aaHi + ccHi)) + carry, l
 }
 
-// output returns the random word for a state.
 func output(hi, lo uint64) uint64 {
 	hi ^= hi >> 32
 	hi *= dxsm
@@ -100,15 +97,12 @@ func (s *Source) Fill(dst []float64) {
 	s.hi, s.lo = hi, lo
 }
 
-// holds reports whether |j| is less than the number `inside`, where j is the lower half
-// of u as a signed integer. With n = inside − 1, the condition is equivalent to 0 ≤ j + n
-// < 2n + 1, which takes only one comparison of unsigned integers.
+// holds reports |j| < inside for the lower half j of u: 0 ≤ j + n < 2n + 1 with n =
+// inside − 1 is one comparison of unsigned integers.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
-// reject computes a normal variate from a random 64-bit number u that selects a point
-// near the edge of a strip. If the point is above the curve of the density, reject()
-// draws further numbers from the generator to replace u. The function also returns the
-// state of the generator after the last number used.
+// reject is for u near the edge of a strip, and draws further numbers if its point is
+// above the curve. It returns the state after the last number.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

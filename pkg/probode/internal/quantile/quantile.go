@@ -104,9 +104,8 @@ func (s *Sketch) Quantiles() [][]float64 {
 	return out
 }
 
-// ranks returns, in increasing order, the ranks of the order statistics from which the
-// quantiles are computed. Each level requires one rank or two successive ranks. For level
-// i, the lower rank is ranks[place[i]].
+// ranks returns the order statistics that are needed, one or two successive ones for each
+// level; the lower of level i is ranks[place[i]].
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)
@@ -124,8 +123,7 @@ func (s *Sketch) ranks() (ranks, place []int) {
 	return ranks, place
 }
 
-// makeBins chooses the bins of each element from the first n vectors, where n = Exact.
-// The method then counts how many of these n values lie in each bin.
+// makeBins chooses bins by the first n = Exact vectors, and counts those.
 func (s *Sketch) makeBins() {
 	s.lo, s.width = make([]float64, s.size), make([]float64, s.size)
 	s.min, s.max = make([]float64, s.size), make([]float64, s.size)
@@ -143,8 +141,8 @@ func (s *Sketch) makeBins() {
 	s.count()
 }
 
-// count sorts the elements of the vectors in s.rows into the bins. The elements are
-// treated one after the other, so that the bins of an element stay in the cache.
+// count goes through the elements one after another, so that the bins of one stay in the
+// cache.
 func (s *Sketch) count() {
 	s.tiles(func(_ *column, k int, values []float64) {
 		lo, w, counts := s.lo[k], s.width[k], s.counts[k]
@@ -168,7 +166,6 @@ func (s *Sketch) count() {
 	s.rows = s.rows[:0]
 }
 
-// fromBins returns the quantile of level p of element k.
 func (s *Sketch) fromBins(k int, p float64) float64 {
 	if math.IsNaN(s.width[k]) {
 		return math.NaN()
@@ -193,8 +190,7 @@ func (s *Sketch) fromBins(k int, p float64) float64 {
 	return s.max[k]
 }
 
-// For each element k, tiles calls f with the values of this element in all rows. The
-// function f may change these values.
+// tiles lets f change the values.
 func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
 	s.parallel(func(w *column, k int) {
 		if k%tile == 0 {
@@ -204,8 +200,7 @@ func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
 	})
 }
 
-// parallel calls f for each element. The elements of a tile are processed one after
-// another on the same goroutine.
+// parallel keeps the elements of a tile on one goroutine.
 func (s *Sketch) parallel(f func(w *column, k int)) {
 	n := (s.size + tile - 1) / tile
 	var next atomic.Int64

@@ -2,16 +2,14 @@ package quantile
 
 import "slices"
 
-// A column is the workspace of one worker for the values of a tile and their order
-// statistics.
+// A column is the workspace of one worker.
 type column struct {
 	values []float64 // element by element
 	found  []float64
 	levels []bucketRoom // one for each depth of selection
 }
 
-// gather copies `width` elements of each row, beginning with element k, to the field
-// `values`. The values of one element are contiguous, in the order of the rows.
+// gather makes the values of an element contiguous.
 func (c *column) gather(rows [][]float64, k, width int) {
 	n := len(rows)
 	c.values = slices.Grow(c.values[:0], n*tile)[:n*tile]
@@ -33,7 +31,6 @@ func (c *column) gather(rows [][]float64, k, width int) {
 	}
 }
 
-// bucketRoom is the workspace for one level of the recursive selection.
 type bucketRoom struct {
 	of     []uint16  // bucket of each value
 	ends   []int32   // number of values in a bucket and all lower ones
@@ -41,21 +38,15 @@ type bucketRoom struct {
 	picked []float64 // the values of all buckets that are needed
 }
 
-// selectRanks writes to the field `found` those order statistics of `values` that have the
-// given ranks. The ranks are counted from 0, and are in increasing order.
+// selectRanks wants increasing ranks, from 0.
 func (c *column) selectRanks(values []float64, ranks []int) {
 	c.found = slices.Grow(c.found[:0], len(ranks))[:len(ranks)]
 	c.pick(values, ranks, 0, c.found, 0)
 }
 
-// pick sets found[i] to the order statistic of `values` that has the rank ranks[i] −
-// first.
-//
-// The method divides the range of the values into buckets of equal width, about one
-// bucket per value, and counts the values in each bucket. The method then calls itself
-// for the buckets that contain a requested rank. Even if there are thousands of values,
-// these buckets usually contain only a few of them. If one value is an outlier, however,
-// most of the other values may lie in a single bucket.
+// pick sets found[i] to the value of rank ranks[i] − first. It counts the values in about
+// as many buckets of equal width, and goes on in those with a requested rank. They
+// usually have few values, but an outlier can leave most in a single one.
 func (c *column) pick(values []float64, ranks []int, first int, found []float64, depth int) {
 	const small, deepest = 24, 12
 	n := len(values)

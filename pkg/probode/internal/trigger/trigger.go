@@ -29,16 +29,12 @@ const (
 )
 
 const (
-	// An interval is called short if it is shorter than `close` times the time span. If a
-	// condition becomes true again and again at short intervals, these times are assumed
-	// to approach a limit.
-	close = 1e-10
-	// The run ends with an error after `repeats` short intervals in succession.
+	// Intervals below `close` times the span again and again approach a limit.
+	close   = 1e-10
 	repeats = 3
-	// The run also ends with an error after `many` events within `dense` times the time span.
+	// The run ends with an error, too, after `many` events within `dense` times the span.
 	many, dense = 1000, 1e-3
-	// chain is the largest permitted number of jumps at one time.
-	chain = 1000
+	chain       = 1000
 )
 
 // Rounding is the largest difference between two times that are regarded as equal when an
@@ -196,10 +192,8 @@ func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	return at, true, err
 }
 
-// within checks whether a condition has become true at the end b of a step or at the time
-// just before b. The argument x is the state at b. If the result `ok` is true, a
-// condition has become true at the time `end`. The time just before b is needed because a
-// condition such as x > 1 && t < 4 can become false again exactly at the end of the step.
+// within checks the end b of a step, with the state x, and the time just before: a
+// condition such as x > 1 && t < 4 can become false again exactly at b.
 func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
@@ -209,14 +203,10 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 	return b, false, nil
 }
 
-// between reports whether a condition that is false at both ends of a step is true in
-// between, and at what time. If the slope of G is positive at A and negative at B, G has
-// a maximum in between. The cubic with the same values and slopes at A and B predicts
-// this maximum. The step is shortened to the time of this maximum if the predicted value
-// is positive. The step is also shortened if the predicted value is negative, but closer
-// to zero than to the larger of the values of G at A and B. If the condition is false at
-// the time of the predicted maximum, the search continues in the direction in which G
-// increases.
+// between finds out when a condition that is false at both ends is true in between. If G
+// rises at A and falls at B, the cubic through both predicts the maximum. The step ends
+// there if it is positive, or closer to zero than to the larger value; if the condition
+// is false there, the search follows the rising G.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps
 	taken := false
@@ -276,9 +266,7 @@ func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	return s.B, false, nil
 }
 
-// maximum returns the position and the value of the maximum of a cubic on [0, 1]. The
-// cubic has the value a and the slope da > 0 at 0, and the value b and the slope db < 0
-// at 1.
+// maximum is of the cubic on [0, 1] with values a and b, and slopes da > 0 and db < 0.
 func maximum(a, b, da, db float64) (at, top float64) {
 	// The derivative is da + 2 p τ + 3 q τ².
 	p, q := 3*(b-a)-2*da-db, 2*(a-b)+da+db
@@ -341,8 +329,8 @@ func (w *Watch) Pass(t float64, x, theta []float64) {
 	}
 }
 
-// accumulate returns an error if the times at which a condition becomes true seem to
-// approach a limit, as they do for a ball that bounces lower and lower.
+// accumulate refuses times that approach a limit, as those of a ball that bounces lower
+// and lower.
 func (w *Watch) accumulate(which []int, t float64) error {
 	for _, k := range which {
 		if t > w.last[k] && t-w.last[k] < close*w.span {
@@ -364,10 +352,8 @@ func (w *Watch) endless(k int, t, interval float64) error {
 	return &EndlessError{w.list[k].Name, t, fmt.Sprintf("%s happens again and again at t = %.10g, at intervals below %.2g: end the solution before this time, or use a trigger that stays false after its jump", w.list[k].Name, t, interval)}
 }
 
-// locate returns a time in (a, b] at which excess becomes positive. The value of excess()
-// must be positive at the time b, and zero or negative at the time a. At the returned
-// time excess() is positive, and a few ulps earlier it is not. The last call of excess()
-// is made at the time that is returned.
+// locate finds where excess becomes positive between a and b, up to a few ulps. Its last
+// call of excess is at the result.
 func locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 	below, above := math.NaN(), math.NaN() // of the values at a and b

@@ -29,7 +29,6 @@ func main() {
 	}
 }
 
-// generate returns the formatted code.
 func generate() ([]byte, error) {
 	t, err := template.New("loops").Funcs(template.FuncMap{
 		"list": list, "lines": lines, "all": all, "matrix": matrix, "product": product, "transposed": transposed, "largest": largest, "inverse": inverse, "singular": singular,
@@ -44,8 +43,7 @@ func generate() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// each returns n copies of the argument `pattern`. The copies are numbered from 0, and #
-// is replaced by the number of the copy.
+// each replaces # by the number of the copy.
 func each(n int, pattern string) []string {
 	out := make([]string, n)
 	for k := range out {
@@ -54,23 +52,18 @@ func each(n int, pattern string) []string {
 	return out
 }
 
-// The functions list(), lines() and all() join d copies of the pattern, one for each
-// component. matrix joins d² copies of the pattern, one for each element of a d×d matrix
-// in row-major order.
+// list, lines and all have a copy for each component, and matrix for each element in
+// row-major order.
 func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
 func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
 func matrix(d int, pattern string) string { return list(d*d, pattern) }
 
-// product returns code that computes the components of the product of a matrix with
-// elements a0, a1, … and a vector with elements x0, x1, …
 func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 
-// transposed is like product(), but it uses the transpose of the matrix.
 func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
 
-// products returns code for the product of a matrix and a vector. Element (i, k) of the
-// matrix has the index i × row + k × column.
+// products has element (i, k) of the matrix at index i × row + k × column.
 func products(d, row, column int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {
@@ -83,7 +76,6 @@ func products(d, row, column int, a, x string) string {
 	return strings.Join(rows, ", ")
 }
 
-// largest returns code that computes the largest magnitude of the components x0, x1, …
 func largest(d int, x string) string {
 	if d == 1 {
 		return "math.Abs(" + x + "0)"
@@ -95,7 +87,6 @@ func largest(d int, x string) string {
 	return out
 }
 
-// inverse returns code that sets a0, a1, … to the inverse of inv × I − jac.
 func inverse(d int) string {
 	switch d {
 	case 1:
@@ -109,8 +100,6 @@ func inverse(d int) string {
 	return fmt.Sprintf("%s, ok = linalg.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
-// singular returns the condition under which inv × I − jac has no inverse, or has an
-// inverse that may be inaccurate.
 func singular(d int) string {
 	if d < 3 {
 		return "det == 0 || det-det != 0"

@@ -122,7 +122,6 @@ func Entangled(events []Event) (a, b *Event) {
 	return nil, nil
 }
 
-// touches reports whether e sets a state that f sets or uses.
 func (e *Event) touches(f *Event) bool {
 	for _, x := range e.Jumps {
 		for _, y := range f.Jumps {

@@ -9,7 +9,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// model converts the elements of the SBML file to equations.
 func (s *reader) model() *equations.Equations {
 	m := &equations.Equations{Name: s.root.Get("name"), TimeUnit: s.timeUnit(), Unordered: true}
 	if m.Name == "" {
@@ -29,9 +28,8 @@ func (s *reader) model() *equations.Equations {
 	return m
 }
 
-// reaction adds an assignment that computes the rate of a reaction. The reaction rate
-// times the stoichiometry is added to the rate of change of each product, and is
-// subtracted for each reactant.
+// reaction adds the rate times the stoichiometry to each product, and subtracts it from
+// each reactant.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -81,8 +79,6 @@ func (s *reader) reaction(e *tree.Element) {
 	}
 }
 
-// stoichiometry returns the stoichiometry of a reactant or product, multiplied by the
-// argument `sign`.
 func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	signed := func(n *expr.Node) *expr.Node {
 		if v, ok := n.Const(); ok {
@@ -108,8 +104,6 @@ func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	return expr.Num(sign)
 }
 
-// quantity converts a compartment, species, parameter or stoichiometry to a state, a
-// constant or an assignment.
 func (s *reader) quantity(e *tree.Element) {
 	id, at := e.Get("id"), s.At(e.Line)
 	if rule := s.assign[id]; rule != nil {
@@ -146,7 +140,6 @@ func (s *reader) quantity(e *tree.Element) {
 
 func (s *reader) state(x equations.State) { s.out.States = append(s.out.States, x) }
 
-// speciesState converts a species without an assignment rule to a state or a constant.
 func (s *reader) speciesState(e *tree.Element) {
 	id, at := e.Get("id"), s.At(e.Line)
 	comp := e.Get("compartment")
@@ -231,7 +224,6 @@ func (s *reader) speciesState(e *tree.Element) {
 	}
 }
 
-// amountID returns an unused ID for the amount of a species.
 func (s *reader) amountID(id string) string {
 	for id += "_amount"; s.ids[id] != 0; {
 		id += "_"
@@ -239,8 +231,7 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// event adds an event. For a trigger such as time >= 5, the time of the event is known in
-// advance. In general, an event takes place when its trigger becomes true.
+// event has a time that is known in advance for a trigger such as time >= 5.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
 	if id == "" {
@@ -301,10 +292,8 @@ func (s *reader) event(e *tree.Element) {
 	s.out.Events = append(s.out.Events, ev)
 }
 
-// triggerTime returns the time at which a trigger becomes true or false. The time is
-// known if the trigger compares two linear functions of time with constant coefficients.
-// The result `rising` is true if the trigger becomes true, and false if the trigger
-// becomes false.
+// triggerTime knows the time of a comparison of linear functions of time with constant
+// coefficients. A rising trigger becomes true.
 func (s *reader) triggerTime(trigger *tree.Element) (at *expr.Node, rising, ok bool) {
 	op, args := s.mathOf(trigger, nil).Operator()
 	sign := 1.0

@@ -9,8 +9,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// A reader holds the elements of a model, indexed by their IDs, while it converts them to
-// equations.
 type reader struct {
 	*source.File
 	level string
@@ -28,8 +26,6 @@ type reader struct {
 	out *equations.Equations
 }
 
-// id returns the ID of an element. It is an error if the ID is invalid, or if another
-// element has the same ID.
 func (s *reader) id(e *tree.Element) string {
 	id := e.Get("id")
 	switch {
@@ -47,8 +43,7 @@ func (s *reader) id(e *tree.Element) string {
 	return id
 }
 
-// mathOf returns the formula of an element. The function expands calls to the functions
-// that the model defines, and replaces the names in the map `local` by their values.
+// mathOf expands functions of the model, and replaces the names in `local`.
 func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node {
 	if n := s.maths[e]; n != nil {
 		return n
@@ -80,7 +75,6 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	return n
 }
 
-// identifier returns the name that a symbol has in the SBML file.
 func identifier(symbol string) string {
 	if symbol == expr.NamedTime {
 		return expr.Time
@@ -88,8 +82,6 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// lambda reads a function definition. It is an error if the function uses names other
-// than its arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
 	if m == nil {
@@ -110,8 +102,6 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	return n
 }
 
-// entity returns the species, parameter, compartment or stoichiometry with the given ID,
-// or nil if there is none.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
@@ -121,9 +111,6 @@ func (s *reader) entity(id string) *tree.Element {
 	return nil
 }
 
-// setBy adds a rule or initial assignment to the map `into`. The key in the map is the ID
-// of the element that receives a value. It is an error if the map already has a rule or
-// initial assignment for this ID.
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {
@@ -138,8 +125,6 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
-// If a rule or an event sets an element that is declared constant, changeable reports an
-// error.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.Name != "species" // the default of Level 2
@@ -148,7 +133,6 @@ func (s *reader) changeable(line int, by, id string) {
 	}
 }
 
-// flag returns the value of a boolean attribute.
 func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	switch v := e.Get(name); v {
 	case "":
@@ -163,8 +147,7 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// number returns the number in an attribute. The result is nil if the attribute is absent
-// or NaN. In SBML, NaN means that there is no value.
+// number is nil for NaN, too, which stands for no value in SBML.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {
@@ -177,7 +160,6 @@ func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	return expr.Num(x)
 }
 
-// timeUnit returns the unit of time, if the model specifies it.
 func (s *reader) timeUnit() string {
 	id := s.root.Get("timeUnits")
 	if id == "" {

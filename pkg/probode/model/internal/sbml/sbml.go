@@ -50,8 +50,6 @@ func Read(f *source.Files, name string) *equations.Equations {
 	return b.model()
 }
 
-// collect stores the elements that have an ID, and the rules, initial assignments and
-// events that set these elements.
 func (s *reader) collect() {
 	for _, e := range s.root.List("listOfFunctionDefinitions") {
 		s.functions[s.id(e)] = s.lambda(e)
@@ -121,15 +119,12 @@ func (s *reader) collect() {
 	}
 }
 
-// unitKinds contains the units that a model may use without defining them.
 var unitKinds = strings.Fields(`ampere avogadro becquerel candela celsius coulomb dimensionless farad
 	gram gray henry hertz item joule katal kelvin kilogram liter litre lumen lux meter metre mole newton ohm
 	pascal radian second siemens sievert steradian tesla volt watt weber
 	substance volume area length time`)
 
-// checkUnits adds warnings about undefined units, and reports an error if a unit is
-// defined twice. Units do not affect the results, because formulas use the numbers
-// without their units.
+// checkUnits warns about undefined units. They have no effect: formulas use the numbers.
 func (s *reader) checkUnits() {
 	defined := map[string]bool{}
 	for _, e := range s.root.List("listOfUnitDefinitions") {

@@ -8,10 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// A kind lists the attributes that an element may have, and the children that it may have
-// in addition to notes and annotation. A list, such as <listOfSpecies>, may have any
-// number of children with the same name. An element that is not a list may have at most
-// one child with each name.
+// A kind has the attributes and children of an element, besides notes and annotation.
+// Only a list, such as <listOfSpecies>, may have several children of one name.
 type kind struct {
 	attributes, children []string
 	list                 bool
@@ -75,10 +73,8 @@ eventAssignment: variable: math`, "\n") {
 	return out
 }()
 
-// known reports an error if the SBML core does not allow an element or attribute of the
-// file. An element or attribute of an SBML package is an error only if the file declares
-// the package as required. The method removes the elements of packages that are not
-// required.
+// known refuses what the core does not have. Elements of packages go, unless the file
+// requires the package, which is an error.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}
 	for _, a := range root.Attr {

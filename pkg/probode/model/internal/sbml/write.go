@@ -114,8 +114,7 @@ func (w *writer) list(name string, l list) {
 	w.line("</%s>", name)
 }
 
-// math returns a formula as MathML. A name that the model does not define is a constant
-// such as pi, and is written as a number.
+// math writes a name that the model does not define, a constant such as pi, as a number.
 func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -126,8 +125,7 @@ func (w *writer) math(n *expr.Node) string {
 	return n.Substitute(by).MathML()
 }
 
-// events writes the events. The trigger of an event with a known time is written so that
-// triggerTime can recover the time exactly.
+// events lets triggerTime recover known times exactly.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {

@@ -31,8 +31,7 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 	return expr.Sym(v)
 }
 
-// atLine matches the line number at the beginning of an error message about a formula.
-// FailMath removes the number, because Failf adds a line number to each message.
+// atLine is a line number that FailMath removes, because Failf adds one.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
 // FailMath reports the mistake err in a formula, and stops reading. If the formula uses

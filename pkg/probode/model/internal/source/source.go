@@ -88,8 +88,7 @@ func Dir(dir string, outside bool) *Files {
 
 var errOutside = errors.New("the file is outside the folder of the file that refers to it: move it into that folder, or set the flag -outside")
 
-// inside follows symbolic links, and then reports whether the file with the given name is
-// in the folder.
+// inside follows symbolic links.
 func inside(dir, name string) bool {
 	if !filepath.IsLocal(name) {
 		return false
@@ -151,7 +150,6 @@ func (f *Files) Read(name string, limit int64) *File {
 	return s
 }
 
-// utf8 reports an error if the text is not UTF-8, or if it contains a NUL byte.
 func (s *File) utf8() {
 	line := 1
 	for rest := s.Text; len(rest) > 0; {

@@ -52,9 +52,8 @@ func yamlMessage(err error) string {
 	return "YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
 }
 
-// node copies y and replaces its aliases by copies of their values. The argument `left`
-// is the number of further values that are allowed in the file. Without a limit on the
-// number of values, nested aliases could expand to gigabytes.
+// node replaces aliases by copies. Without the limit `left` on values in the file, nested
+// ones could expand to gigabytes.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "the file has more than %d values once all aliases are expanded", maxNodes)

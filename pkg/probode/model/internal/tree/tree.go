@@ -41,8 +41,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// latin1 converts ISO 8859-1 text to UTF-8. In ISO 8859-1, each byte is the code point of
-// a character.
+// latin1 makes UTF-8 of ISO 8859-1, whose bytes are code points.
 func latin1(input io.Reader) (io.Reader, error) {
 	all, err := io.ReadAll(input)
 	characters := make([]rune, len(all))
