@@ -241,6 +241,9 @@ func compartments(doses ...float64) (*Problem, *mat.Dense) {
 // of zeros until the first. On uniform grids methods keep their order; a grid
 // made to a tolerance keeps to it.
 func TestDosesAgainstMatrixExponential(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	doses := []float64{2, 10, 18.5, 26, 40}
 	p, a := compartments(doses...)
 	exact := func(at float64) []float64 { // just before time at
@@ -348,6 +351,9 @@ func TestStartBehindAnEventCarriesNoise(t *testing.T) {
 // With events, too, a path in pieces is that of Solve, bit for bit: for every
 // method, cut anywhere, on grids of all kinds, with another path between.
 func TestSolveFromWithEvents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	doses, _ := compartments(0, 2, 2, 3.7)
 	doses.Span[1] = 5
 	lagged := problems.FitzHughNagumo()

@@ -464,6 +464,9 @@ func (w watched) Err() error {
 // allowed. The first iteration of a pseudo-marginal chain, which tunes the number of paths,
 // has thousands of steps.
 func TestInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range computations(t) {
 		t.Run(c.name, func(t *testing.T) {
 			// run cancels the computation at the given step of the solvers.

@@ -39,6 +39,9 @@ func localErrors(t *testing.T, s *Solver) []float64 {
 // through the state at which it began, by many steps of another method, to
 // leading order. Where the error crosses zero that says nothing.
 func TestLocalErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, m := range every() {
 		const n = 64
 		s := mustSolver(t, coupled(), m, 1./n, 0)

@@ -405,6 +405,9 @@ func TestNaNIsCalledThat(t *testing.T) {
 // The checks raise no false alarm: on all problems of the module, on kinks, on
 // inputs with their events, in large and small units, and at states of zero.
 func TestNoFalseAlarms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	list := problems.All()
 	kink := func(name string, f func(x float64) (v, slope float64)) *Problem {
 		return &Problem{Name: name, X0: []float64{0, -0.01}, Span: [2]float64{0, 1},

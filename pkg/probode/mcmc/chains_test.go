@@ -170,6 +170,9 @@ func TestZeroWeights(t *testing.T) {
 // 1/√(2·1e5), √(π/2)/√1e5, and, with the density 0.058, 0.156/0.058/√1e5: five of
 // each, 4·2·Φ(−5) = 2e-6.
 func TestWeightedDistribution(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const runs, rho = 100, 0.5
 	rng := rand.New(rand.NewPCG(1, 4))
 	var squares, squaresSD, kish float64

@@ -54,6 +54,9 @@ func hamiltonianRun(t *testing.T, target mcmc.GradientDensity, precision float64
 // the closed form, with guesses of the standard deviation of a that are right, and wrong by
 // a factor of 3: 16 checks of 4.5 standard errors, a false alarm in 1.1e-4.
 func TestHamiltonianMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	// E b = E a²/10 = 1.3; var b = 1 + var(a²)/100, where var(a²) = 2·2⁴ + 4·3²·2².
 	mean := []float64{3, 1.3, 0.6, 0}
 	sd := []float64{2, math.Sqrt(1 + 1.76), math.Sqrt(1 + 4./25), 1}

@@ -106,6 +106,9 @@ func onlyMove(p Proposal, kind int) {
 // alone, the one that is not symmetric. The bound c = 2.8 on λ; 2·(3 + 4 + 22 + 4 +
 // 3 + 3) = 78 statistics: 78·2·exp(−2·2.8²) = 2e-5.
 func TestAdaptiveMixtureLeavesTargetInvariant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const bound = 2.8
 	for _, c := range []struct {
 		name         string
@@ -160,6 +163,9 @@ func (s symmetric) Propose(dst, x []float64, rng *rand.Rand) float64 {
 // moves have this density is the inequality of Dvoretzky et al. at c = 2.8 for the
 // distribution function, by quadrature too: six of them, 6·2·exp(−2·2.8²) = 2e-6.
 func TestPullIsReversible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const nu, m, sd = 5., 1.5, 0.7
 	distribution := distuv.StudentsT{Mu: m, Sigma: sd, Nu: nu}
 	chi2 := distuv.ChiSquared{K: nu + 1}
@@ -267,6 +273,9 @@ func TestAdaptiveMixtureFindsScale(t *testing.T) {
 // with those of the guess. With seven other seeds R̂ is 1.002 to 1.003 and the ESS 2600 to
 // 3500, those of the walk 1.04 to 1.29 and 11 to 120.
 func TestAdaptiveMixtureOfTwenty(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const d, burnIn = 20, 10000
 	cov := wrongCov(d)
 	quality := func(rule Rule) (r, n float64) {

@@ -112,6 +112,9 @@ func checkMoments(t *testing.T, c *mcmc.Chains, mean, sd []float64, limit float6
 // covariance. With n numbers each within z standard errors, a false alarm has a
 // probability of about n·2Φ(−z): 2,000 numbers and z = 5.3 give 2e-4.
 func TestNUTSGaussian(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, c := range map[string]struct {
 		d      int
 		spread float64
@@ -248,6 +251,9 @@ func TestNUTSBanana(t *testing.T) {
 // In Neal's funnel, v ~ N(0, 3²) and nine x ~ N(0, eᵛ), no step suits the whole target.
 // The draws miss the neck, and warnings say so.
 func TestNUTSFunnel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	target := func(grad, x []float64) (float64, error) {
 		v := x[0]
 		logp := -v * v / 18

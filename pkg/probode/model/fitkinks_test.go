@@ -134,6 +134,9 @@ func TestFitKinks(t *testing.T) {
 // which are at bounds: −32.820438, −46.378401, −46.541488 and −46.591147. Nelder–Mead,
 // started near each, found the same values.
 func TestFitPharmacokinetics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := load(t, "pk.yaml")
 	list, err := p.Fit(context.Background(), FitSettings{Starts: 8, Seed: 1})
 	if err != nil {

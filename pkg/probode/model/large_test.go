@@ -12,6 +12,9 @@ import (
 // Large models are read and compiled in seconds, or refused at once: many states that
 // each depend on few others, many that depend on all others, and a sum of all states.
 func TestLargeModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	write := func(d int, assignments string, rate func(i int) string) string {
 		var b strings.Builder
 		b.WriteString("parameters: [{parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}]\n" + assignments + "odes:\n")

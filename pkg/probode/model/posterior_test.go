@@ -299,6 +299,9 @@ func TestPoint(t *testing.T) {
 
 // Searches find the mode, which is at four kinks, except those that are given up early.
 func TestPosteriorKinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := load(t, "pk.yaml")
 	b, err := p.Posterior()
 	if err != nil {

@@ -264,6 +264,9 @@ func TestWarnings(t *testing.T) {
 
 // Files made to exhaust time or memory give an error soon.
 func TestBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	laughs := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 12; i++ {
 		laughs += fmt.Sprintf("a%d: &a%[1]d [%s]\n", i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), ", "))

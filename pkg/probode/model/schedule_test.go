@@ -272,6 +272,9 @@ data: |
 // Between two changes of the rates, a call of F takes as long with 3,000 infusions as with
 // 30. It took a hundred times as long when each call added up all infusions.
 func TestManyInfusions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	least := func(count int) time.Duration {
 		p, err := Parse("m", fmt.Appendf(nil, `parameters: [{parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 3}]
 odes: [{stateId: x, rightHandSide: -k * x, initialValue: 1}]

@@ -57,6 +57,9 @@ func gaussianDraws(t testing.TB, p *Problem, m Method, z []float64, h, alpha flo
 // 12 settings with 4 numbers each at z = 4.8: 48·2·Φ(−4.8) = 8e-5 false
 // alarms, the fourth moments being estimated.
 func TestExactMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := problems.FitzHughNagumo()
 	const n, z = 2000, 4.8
 	for _, h := range []float64{0.1, 0.3} {
@@ -94,6 +97,9 @@ func TestExactMoments(t *testing.T) {
 // sweeps finds an eighth of it, and that is what Exact warns of; 1600 find
 // it. One number at z = 4.5: 7e-6 false alarms.
 func TestExactFarTail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := problems.FitzHughNagumo()
 	m := steplaw.Exact{Sweeps: 1600}
 	x := []float64{2, 0}
@@ -184,6 +190,9 @@ func chiSquare(u [][2]float64) float64 {
 // false alarms for each of 4 tests.
 // At h = 0.3 the Newton start is 0.7 sd off and the distribution is strongly bent.
 func TestExactDistribution(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := problems.FitzHughNagumo()
 	critical := distuv.ChiSquared{K: 63}.Quantile(1 - 1e-6)
 	for _, c := range []struct {
@@ -337,6 +346,9 @@ func TestExactWorkers(t *testing.T) {
 
 // What a step allocates does not grow with the number of steps.
 func TestExactAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, lin := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
 		m := steplaw.Exact{Method: adams.Moulton{Steps: 1, Linearize: lin}, Sweeps: 5}
 		allocations := func(paths int) float64 {

@@ -295,6 +295,9 @@ func assessed(m probode.Method) *assess.Report {
 // An assessment comes back as it was, in words, in numbers and as a figure, whatever its
 // method is: one of this module or one from outside.
 func TestMemoAssessment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	t.Setenv("PROBODE_MEMO", t.TempDir())
 	for _, m := range []probode.Method{adams.Moulton{Steps: 2}, methods.Radau{}, outside{}} {
 		want, computed := assessed(m), 0

@@ -258,6 +258,9 @@ func assessment() *assess.Report {
 
 // The words come first, then the figure and the tables.
 func TestAssessment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := run(t, "assessment", 0)
 	shown := plain(t, r)
 	if got := shown[0]; !strings.HasPrefix(got, "The solver's error matters at every setting that was tried") || !strings.HasSuffix(got, "\n• a warning") {
@@ -398,6 +401,9 @@ func TestMemoCannotKeep(t *testing.T) {
 }
 
 func TestShow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := run(t, "show", 0)
 	if r.failed || r.stderr != "" {
 		t.Fatal(r.stderr)

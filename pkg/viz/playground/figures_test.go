@@ -69,6 +69,9 @@ func extremes(c Control) []any {
 // Every knob at its extremes gives a sound view while other work goes on, and a value that
 // is not allowed is an error of one line that names the knob and changes nothing.
 func TestExtremes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range Names() {
 		f, err := Open(name)
 		if err != nil {

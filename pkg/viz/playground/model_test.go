@@ -116,6 +116,9 @@ func TestModelFitOutside(t *testing.T) {
 
 // A certificate is that of package certify, to the last bit.
 func TestModelCertificate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	_, v := modelled(t, map[string]any{"h": 0.5, "certify": true})
 	p, err := parsed(t, lynx).Posterior()
 	if err != nil {

@@ -90,6 +90,9 @@ func TestRunIsSampleRun(t *testing.T) {
 // Six numbers are compared at 5 standard errors, so chance alone fails in 4e-6 of all
 // seeds. Quadrature with 7³ and with 9³ nodes agree to a hundredth of a sd.
 func TestAccurateMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const problem = "fitzhugh-nagumo"
 	r := accurately(problem)
 	for !r.advance(time.Second) {
@@ -153,6 +156,9 @@ func TestAccurateMoments(t *testing.T) {
 // The error of the solver that stands for an accurate one does not matter, and the axes
 // hold its posterior.
 func TestAccurate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, q := range problems {
 		r := accurately(name)
 		for !r.advance(time.Second) {
@@ -239,6 +245,9 @@ func TestPosteriorFigure(t *testing.T) {
 
 // With enough draws the figure gives means, and a view is JSON.
 func TestPosteriorEnough(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	f := opened[*posterior](t, "posterior")
 	if err := f.Set(map[string]any{"noise": false}); err != nil {
 		t.Fatal(err)

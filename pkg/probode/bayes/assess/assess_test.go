@@ -119,6 +119,9 @@ func assessed(t *testing.T, p *bayes.Posterior, s assess.Settings) *assess.Repor
 // largest harmless step must be the true one: the true biases are 0.78, 0.20, 0.051 and
 // 0.013 sd, where the nearest to the threshold, 0.051, is given to ± 0.003.
 func TestAssessAgainstQuadrature(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	steps := []float64{0.25, 0.0625, 1. / 64, 1. / 256}
 	a := assessed(t, assessPosterior(0.25), assess.Settings{Steps: steps, Chains: mcmc.Settings{Draws: 4000, Seed: 1}})
 	mean, sd := assessMoments(t, 0, 0)
@@ -188,6 +191,9 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 // With nothing but steps that are too large the reference posterior comes from
 // another solver, to the same distribution: two checks at 4.5 standard errors, 1.4e-5.
 func TestAssessFarFromAccurate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := assessPosterior(0.5)
 	// Small errors of the data set the posteriors of large steps apart.
 	p.Experiments[0].Errors[0] = bayes.Gaussian{Sigma: bayes.Known(0.01)}
@@ -232,6 +238,9 @@ func logistic(m probode.Method) *bayes.Posterior {
 // AM2 linearised at the current state is of order 2: the path errors, which have
 // no Monte Carlo error, say so. With Newton's method it is of order 3.
 func TestAssessOrderLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	quick := assess.Settings{Weighed: 100, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}}
 	for _, l := range []adams.Linearization{adams.Newton, adams.Current} {
 		a := assessed(t, logistic(adams.Moulton{Steps: 2, Linearize: l}), quick)
@@ -256,6 +265,9 @@ func TestAssessTooFewDraws(t *testing.T) {
 // data. Euler's method makes the amplitude of an oscillator grow, which no θ can
 // undo.
 func TestAssessUnknownSigma(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := &probode.Problem{
 		Name: "oscillator", X0: []float64{1, 0}, Theta: []float64{2}, Span: [2]float64{0, 4}, Autonomous: true,
 		F: func(f []float64, _ float64, x, th []float64) { f[0], f[1] = th[0]*x[1], -th[0]*x[0] },
@@ -282,6 +294,9 @@ func TestAssessUnknownSigma(t *testing.T) {
 
 // An α with a prior is sampled, and is not among what is assessed.
 func TestAssessUnknownAlpha(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := assessPosterior(0.125)
 	p.AlphaParam = "alpha"
 	p.Params = append([]bayes.Param{{Name: "alpha", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}}}, p.Params...)
@@ -406,6 +421,9 @@ func (s squares) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
 // with standard errors as if the chains were independent, 8 checks at 4.5 give a
 // false alarm with a probability of less than 5e-5.
 func TestAssessUnits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	shares := []float64{0.026, 0.055, 0.12, 0.18, 0.17, 0.13, 0.062, 0.049, 0.011, 0.018}
 	const persons = 1 << 20
 	of := func(unit float64) *assess.Report {
@@ -533,6 +551,9 @@ func TestAssessSolves(t *testing.T) {
 // to 5 % make 1e-3 of that. Were the parts added as if they were independent, it
 // would be 0.4.
 func TestAssessAccurateErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const y, replicates = 1.5, 150
 	precision := 1 + 8*8.
 	mean, sd := (1+8*y)/precision, 1/math.Sqrt(precision)
@@ -612,6 +633,9 @@ func ExampleRun() {
 // standard errors and a tenth of D, what is not linear, of the bias for each of eight
 // parameters; and none is beyond the bound.
 func TestCertificateLynxHare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := caseOf(t, "lynx-hare")
 	p.Method, p.Mesh = adams.Moulton{Steps: 1}, probode.Uniform(0.25)
 	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: sample.Deterministic{},

@@ -49,6 +49,9 @@ func certificate(t *testing.T, p *bayes.Posterior) *certify.Certificate {
 // not: no certificate is given, and the answer says where the setups differ. With a step
 // that cuts off next to nothing it is given.
 func TestPartsOfThePosteriorThatAreCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		name  string
 		prior bayes.Distribution
@@ -84,6 +87,9 @@ func TestPartsOfThePosteriorThatAreCutOff(t *testing.T) {
 // the sum of two rates is known, and to a state that follows an input so fast that its
 // rate is known from below only.
 func TestPartsThatAreCutOffElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	steady := func(h float64) *bayes.Posterior {
 		return pair(distuv.LogNormal{Mu: 1.5, Sigma: 1}, distuv.LogNormal{Mu: 1, Sigma: 1}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] - th[1]*x[0] },
 			[]float64{0}, []float64{5, 6, 8, 10}, []float64{2.03, 1.95, 2.06, 1.98}, 0.1, methods.RungeKutta{}, h)

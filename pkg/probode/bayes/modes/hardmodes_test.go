@@ -144,6 +144,9 @@ func named(t *testing.T, name string) *bayes.Posterior {
 // those of FitzHugh and Nagumo's equation from two initial values that lead to the same
 // orbit, of which one search in eighty from a draw of the prior finds the second.
 func TestModesOfEverySeed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		name string
 		p    *bayes.Posterior

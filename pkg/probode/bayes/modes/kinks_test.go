@@ -39,6 +39,9 @@ func (l doubleExponential) Kink(y, m float64, own []float64) (r, slope, weight f
 // through two of the data: of all such lines the best is what every search finds, and
 // all of them come to the one mode.
 func TestModeOfLeastAbsoluteDeviations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	line := &probode.Problem{Name: "line", Span: [2]float64{0, 6}, Theta: []float64{1}, Params: []string{"b"}, X0: []float64{1}, Autonomous: true,
 		F: func(f []float64, _ float64, _, th []float64) { f[0] = th[0] }}
 	rng := rand.New(rand.NewPCG(9, 9))

@@ -142,6 +142,9 @@ func share(draws [][]float64, in func(x float64) bool) [][]float64 {
 // but the profile of k shows its tail. The share of draws with k > 8 has the value that
 // quadrature gives to within 4 standard errors: a false alarm in 6e-5.
 func TestChooseHeavyTail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := decays(2)
 	p.Params[0].Prior = bayes.Truncated{Of: distuv.StudentsT{Mu: 0, Sigma: 2, Nu: 1}, Min: 0, Max: math.Inf(1)}
 	p.Experiments[0].Data.Y = [][]float64{{0.15}, {0.02}}

@@ -17,6 +17,9 @@ import (
 // quadrature for its own distribution, 2 checks of 7e-6 each, 16 in all; the paper's
 // sampler and the expected likelihood do not, by more than 5 standard errors.
 func TestCompare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := decayPosterior(decayAlpha, decayY)
 	type dist struct{ mean, sd float64 }
 	of := func(mean, sd float64) dist { return dist{mean, sd} }

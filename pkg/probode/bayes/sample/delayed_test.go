@@ -20,6 +20,9 @@ import (
 // each. That of the coarse step alone lies more than 10 standard errors off, so
 // that a second stage that did nothing would be seen.
 func TestDelayedAcceptance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	fine, fineSD := decayMoments(t, 0, decayY)
 	noisy, noisySD := decayMoments(t, decayAlpha, decayY)
 	p := decayPosterior(decayAlpha, decayY)
@@ -99,6 +102,9 @@ func TestDelayedAcceptanceFailures(t *testing.T) {
 // and sd are within 5 standard errors of quadrature; where the first stage is good, or only
 // moves the posterior, they do not.
 func TestDelayedAcceptanceTestsItsFirstStage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	times, y := []float64{2, 4, 6}, []float64{0.06, -0.05, 0.03}
 	for _, c := range []struct {
 		name  string

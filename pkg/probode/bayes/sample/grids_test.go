@@ -74,6 +74,9 @@ func TestFrozenGridThatDoesNotServe(t *testing.T) {
 // agrees with the pseudo-marginal sampler, which shares nothing with them: two
 // comparisons within four standard errors, a false alarm in 1.3e-4.
 func TestRandomStepsUnderJointMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := decayPosterior(0.3, decayY)
 	m, err := catalog.Parse("random:ab1")
 	if err != nil {

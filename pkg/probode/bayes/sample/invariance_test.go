@@ -573,6 +573,9 @@ func marginal(t *testing.T, e *bayes.Density, theta []float64) (logp float64, me
 // that means of n = 5000 are normal for practical purposes; |z| < 4.5 in 12
 // checks: false alarms 12·7e-6 = 1e-4.
 func TestEstimatesAreUnbiased(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n = 5000
 	for _, s := range []PseudoMarginal{
 		{Particles: 4}, {Particles: 4, Correlation: 0.9}, {Particles: 30},
@@ -610,6 +613,9 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 
 // What resampling is for: with as many paths the filter's log p̂ varies less.
 func TestFilterBeatsWholePaths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	e, err := bayes.NewDensity(context.Background(), linear())
 	if err != nil {
 		t.Fatal(err)
@@ -641,6 +647,9 @@ func TestFilterBeatsWholePaths(t *testing.T) {
 // within the burn-in and beyond it; and no kernel allocates. What adapts and
 // allocates in doing so is given half a burn-in of its own.
 func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rule := mcmc.AdaptiveMetropolis{Scale: []float64{0.2, 0.2}, AdaptAfter: 50, StopAfter: 200}
 	for _, s := range []Sampler{
 		Deterministic{}, RedrawOnAccept{}, PCNWithinGibbs{}, PCNWithinGibbs{Blocks: -1}, Hamiltonian{}, ExpectedLikelihood{},
@@ -697,6 +706,9 @@ func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
 // AM4 with one linearisation has order 2 and reads f at three points before the
 // present one: particles that lost these at resampling gave other estimates.
 func TestFilterKeepsThePast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	estimates := func(steps int, l adams.Linearization) []float64 {
 		p := linear()
 		// All data are at grid points: interpolation would go by the order.

@@ -18,6 +18,9 @@ import (
 // from p(θ | Y) by quadrature. Chains of 4·10000 draws, thinned to about
 // independent ones; 4 times, 2 checks each for 2 kinds of draws, of 7e-6 each.
 func TestPredict(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := decayPosterior(0, decayY)
 	for _, weights := range []bool{false, true} {
 		var sampler sample.Sampler = sample.Deterministic{Proposal: walk}
@@ -73,6 +76,9 @@ func TestPredict(t *testing.T) {
 // The log predictive density against quadrature, within 4.5 standard errors of
 // the mean of p(yᵢ | θ): 8 checks of 7e-6 each.
 func TestLogPredictive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := decayPosterior(0, decayY)
 	for _, weights := range []bool{false, true} {
 		var sampler sample.Sampler = sample.Deterministic{Proposal: walk}

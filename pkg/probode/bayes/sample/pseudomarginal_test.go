@@ -23,6 +23,9 @@ import (
 // closed form. 6 samplers with 2 checks of 7e-6, see agree, and one for each of 4
 // values: false alarms 36·7e-6 = 3e-4 if errors are known.
 func TestPseudoMarginal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	mean, sd := decayMoments(t, decayAlpha, decayY)
 	logp := func(theta float64) float64 {
 		m, cov := decayLaw(theta, decayAlpha)
@@ -82,6 +85,9 @@ func TestPseudoMarginal(t *testing.T) {
 // with z = √α h^{3/2} ξ at hand p(Y, no failure | θ) does not depend on θ ≤ 0:
 // the chain draws from the prior, cut off there.
 func TestPathsThatFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := &probode.Problem{Name: "walls", X0: []float64{0}, Theta: []float64{0}, Span: [2]float64{0, 3}, Params: []string{"theta"},
 		F: func(f []float64, _ float64, x, th []float64) {
 			f[0] = 0

@@ -89,6 +89,9 @@ func TestReweight(t *testing.T) {
 
 // Draws of p(θ, ξ | Y) can be reweighted too: 2 checks of 7e-6.
 func TestReweightNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	mean, sd := moments(decayClassical(0, decayY))
 	c := run(t, decayPosterior(0.2, decayY), sample.Reweighted{Sampler: sample.PCNWithinGibbs{Proposal: walk}}, 8000)
 	if !(c.KHat < 0.7) {
@@ -270,6 +273,9 @@ func TestReweightCancelled(t *testing.T) {
 // draws in the other are all alike, and k̂ is fine: the note says what they miss. With
 // h = 0.05 both are there.
 func TestReweightedLosesAMode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	c, err := cases.Named("alias")
 	if err != nil {
 		t.Fatal(err)

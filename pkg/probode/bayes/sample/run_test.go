@@ -172,6 +172,9 @@ func run(t *testing.T, p *bayes.Posterior, s sample.Sampler, draws int) *mcmc.Ch
 // Mean and standard deviation of the draws against quadrature: 20 checks of
 // 7e-6 each, see agree.
 func TestPosteriorMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		s     sample.Sampler
 		alpha float64 // of the closed form
@@ -202,6 +205,9 @@ func TestPosteriorMoments(t *testing.T) {
 // by more than 20 standard errors, and both are away from p(θ | Y); the
 // correct sampler gives the same distribution with either.
 func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	_, want := decayMoments(t, decayAlpha, decayY)
 	var sd, se [2]float64
 	for i, scale := range []float64{0.6, 0.02} {

@@ -155,6 +155,9 @@ func sameBits(a, b [][][]float64) bool {
 }
 
 func TestStreamIsSample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, sampler := range streamSamplers {
 		t.Run(fmt.Sprint(sampler), func(t *testing.T) {
 			p, s, dir := streamModel(nil), streamSettings, t.TempDir()

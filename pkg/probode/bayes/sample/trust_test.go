@@ -22,6 +22,9 @@ import (
 // misses the pulse. The certificate at the mode does not see that, and a short run
 // does. RK4 with steps of 0.02 resolves every pulse.
 func TestPilotFindsMissedPulses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := &bayes.Posterior{
 		Model: bayes.Model{
 			Params: []bayes.Param{

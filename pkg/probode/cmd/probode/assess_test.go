@@ -13,6 +13,9 @@ import (
 
 // The whole way, on a model that is quick to solve: answer, page and table.
 func TestAssess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	data := tableFile(t, "day,size\n1,0.27\n2,0.50\n3,0.73\n4,0.88\n")
 	page := filepath.Join(t.TempDir(), "out.html")
 	file := filepath.Join(t.TempDir(), "logistic.yaml")

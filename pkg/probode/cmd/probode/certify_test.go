@@ -114,6 +114,9 @@ func TestCertifyErrors(t *testing.T) {
 }
 
 func TestAssessJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	file := filepath.Join(t.TempDir(), "a.json")
 	var out strings.Builder
 	args := []string{"assess", "-case", "dragons", "-steps", "0.125,0.5", "-scheme", "deterministic", "-draws", "400", "-weighed", "200", "-quiet", "-json", file}

@@ -17,6 +17,9 @@ import (
 // The file of -json has the names of docs/json.md, and no others, and a later fit, from
 // its ends, ends at its optimum.
 func TestFitJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	documented := map[string]bool{}
 	for _, row := range strings.Split(jsonSection(t, "fit"), "\n") {
 		if cells := strings.Split(row, "|"); len(cells) > 2 {

@@ -105,6 +105,9 @@ func TestOutputsInTheWay(t *testing.T) {
 
 // -json - is strict JSON on standard output, and nothing else.
 func TestJSONToStandardOutput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	t.Chdir("../../model/testdata")
 	for _, args := range []string{
 		"solve -problem fhn -step 0.1 -times 5 -paths 1 -alpha 1 -json -",

@@ -274,6 +274,9 @@ data: counts.csv
 // stable, and a share of draws above 200 near that of quadrature shows it: 0.1 are three
 // standard errors of 200 effective draws. The profile of the rate is open.
 func TestSampleReachesTheBound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := t.TempDir()
 	textFile(t, dir, "level.csv", "time,level\n1,0.99\n2,1.02\n3,1.01\n4,0.98\n5,1.00\n")
 	file := textFile(t, dir, "filling.yaml", `name: filling
@@ -474,6 +477,9 @@ data: |
 // say that there may be other modes.
 // The size of the errors is unknown, which makes many more modes with little mass.
 func TestSampleSaysWhatSearchesMissed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const model = `name: sine
 parameters:
   - {parameterId: w, nominalValue: 1, lowerBound: 0.1, upperBound: 60}

@@ -12,6 +12,9 @@ import (
 // workers, and finds the paper's scheme out: a correct one would be by chance in
 // one of a hundred runs, and this run has a fixed seed.
 func TestSBC(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	var tables []string
 	for _, workers := range []string{"1", "2"} {
 		file := filepath.Join(t.TempDir(), "sbc.html")

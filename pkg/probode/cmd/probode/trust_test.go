@@ -21,6 +21,9 @@ import (
 // quantiles from quadrature are right: 0.08 are more than four standard errors of 600
 // effective draws, of which there are more.
 func TestSampleTrustsNoUnstableSolver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	times := [2][]float64{{3, 10}, {3, 6, 7, 9, 10, 10}}
 	values := [2][]float64{{4.640329327273352, 3.963964779914148}, {0, 14, 46, 301, 5, 15}}
 	models := [2]string{`parameters: [{parameterId: k, nominalValue: 0.3, objectivePriorType: halfCauchy, objectivePriorParameters: 1}]
@@ -94,6 +97,9 @@ observables: [{observableId: y, observableFormula: x, noiseDistribution: negativ
 // of 1300 effective draws, of which there are more. With the first choice hardly any draw
 // is above 4.3.
 func TestSampleReachesLargeRates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	times := []float64{2, 2, 2, 5, 5, 6, 7, 7, 7, 8}
 	values := []float64{0.718444, 0.929842, 0.711301, -0.172021, -3.291593, 0.102683, -0.455642, 0.552493, 0.432318, 1.348482}
 	dir := t.TempDir()

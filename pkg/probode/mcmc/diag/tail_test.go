@@ -57,6 +57,9 @@ func of(f func(float64) float64) func(float64, *rand.Rand) float64 {
 // correlated. A draw that is uniform between two bounds replaces one normal draw in 20: k̂
 // is above .51 in most runs, but no draw is far away.
 func TestHeavyTails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		name        string
 		q           func(float64, *rand.Rand) float64

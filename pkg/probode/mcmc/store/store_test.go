@@ -308,6 +308,9 @@ func TestRunFormat(t *testing.T) {
 // end. On a busy machine a process gets less far in the same time: where a kill
 // found nothing new, the next come later.
 func TestRunKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for run := range 2 {
 		seed, workers := uint64(run), 1+run
