@@ -1,6 +1,6 @@
 """Compares Gaussian filters with probdiffeq and rodeo: the same numbers, and the speed.
 
-    make bench-filters ARGS="-rounds 30"
+    make bench-peers PEERS=filters ARGS="-rounds 30"
 
 All programs solve the FitzHugh–Nagumo equations with the same prior, order, step and
 diffusion, in double precision on one core, from an exact Taylor series. The table has the

@@ -1,6 +1,6 @@
 """Compares probode sample with numpyro's NUTS on diffrax: effective draws per second of CPU.
 
-    make bench-numpyro ARGS="-draws 1000 -runs 3 lynx-hare"
+    make bench-peers PEERS=numpyro ARGS="-draws 1000 -runs 3 lynx-hare"
 
 The models are fitzhugh-nagumo and lynx-hare, which come with probode, and population, which
 is notebooks/data/population.yaml. Both programs make four chains on one core. Everything is

@@ -1,7 +1,7 @@
 """Compares the time of a log-likelihood with that of a simulation by libRoadRunner.
 
-    make bench-roadrunner
-    make bench-roadrunner PETAB="folder/problem.yaml …"
+    make bench-peers PEERS=roadrunner
+    make bench-peers PEERS=roadrunner ARGS="folder/problem.yaml …"
 
 A simulation solves all experiments of a PEtab problem at the nominal parameters, up to the
 times of the data. libRoadRunner uses CVODE with a relative tolerance of 1e-8 and an
