@@ -153,7 +153,7 @@ func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "probode")
 	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program,
-		"-ldflags=-s -w -X "+module+"/pkg/probode.release="+version, command)
+		"-ldflags=-s -w -X "+module+"/pkg/internal/release.release="+version, command)
 	c.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=")
 	if text, err := c.CombinedOutput(); err != nil {
 		return nil, errors.Join(err, errors.New(strings.TrimSpace(string(text))))

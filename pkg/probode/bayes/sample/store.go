@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/literal"
+	"github.com/probode/probode/pkg/internal/release"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -51,7 +52,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 		return err
 	}
 	o.Meta = append(job.fields(mark.hash()), o.Meta...)
-	o.Version = cmp.Or(o.Version, probode.Version())
+	o.Version = cmp.Or(o.Version, release.Version())
 	inner, release := job.guarded(ctx)
 	defer release()
 	err = store.Run(inner, func(chain int) mcmc.Kernel {

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/probode/probode/internal/shell"
+	"github.com/probode/probode/pkg/internal/release"
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode"
 )
 
 type command struct {
@@ -143,7 +143,7 @@ func version(_ context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
 		return fmt.Errorf("version: %q: want no arguments", text.Clip(args[0]))
 	}
-	fmt.Fprintf(out, "probode %s, %s, %s/%s\n", probode.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(out, "probode %s, %s, %s/%s\n", release.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }
 

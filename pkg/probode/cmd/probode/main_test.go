@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/probode/probode/pkg/internal/release"
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode"
 )
 
 // interrupted starts this program in a role and sends it signals until it
@@ -298,7 +298,7 @@ func TestFullDisk(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for _, ask := range []string{"version", "-version", "--version"} {
 		var out strings.Builder
-		if err := run(context.Background(), []string{ask}, &out); err != nil || out.String() != fmt.Sprintf("probode %s, %s, %s/%s\n", probode.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH) {
+		if err := run(context.Background(), []string{ask}, &out); err != nil || out.String() != fmt.Sprintf("probode %s, %s, %s/%s\n", release.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH) {
 			t.Errorf("%s: %q, %v", ask, &out, err)
 		}
 	}

@@ -1,4 +1,5 @@
-package probode
+// Package release says which version of this module a program contains.
+package release
 
 import (
 	"runtime/debug"

@@ -1,4 +1,4 @@
-package probode
+package release
 
 import (
 	"regexp"
