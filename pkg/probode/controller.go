@@ -14,6 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/onset"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/internal/yardstick"
 )
 
 // Error control. A step is tried, its local error is estimated in units of the tolerance,
@@ -41,7 +42,7 @@ type controller struct {
 
 	goal  float64 // the length that step.Choose has chosen, if the step was cut much shorter
 	units func(local []float64) float64
-	yard  yardstick
+	yard  *yardstick.Yardstick
 	q     float64 // order of the local error
 
 	at                   float64 // where the current step begins
@@ -78,7 +79,7 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	for _, v := range []*[]float64{&c.x, &c.next, &c.err} {
 		*v = make([]float64, d)
 	}
-	c.yard = newYardstick(&c.set.Tolerance, c.p)
+	c.yard = yardstick.New(f.Relative, f.Absolute, d, c.p.F)
 	var err error
 	if c.step, err = m.Stepper(c.p, nil); err != nil {
 		return nil, err
@@ -107,11 +108,11 @@ func (c *controller) move(theta []float64, fixed *Grid) { c.theta, c.fixed = the
 func (c *controller) run(ctx context.Context) error {
 	const most = 10 // each repetition reduces the permitted error of a component at least a thousandfold
 	c.work = 0
-	clear(c.yard.scale)
+	clear(c.yard.Scale)
 	for range most {
 		err := c.once(ctx)
 		c.work += c.tried
-		if err != nil || !c.yard.learn() {
+		if err != nil || !c.yard.Learn() {
 			return err
 		}
 	}
@@ -138,14 +139,14 @@ func (c *controller) once(ctx context.Context) (err error) {
 	if !sane(c.x) {
 		return fmt.Errorf("%w: x0 is %s", ErrStart, text.Vector(c.x))
 	}
-	c.yard.begin(c.x)
+	c.yard.Begin(c.x)
 	c.times = append(c.times, c.p.Span[0])
 	if c.watch != nil {
 		if err := c.watch.Begin(c.at, c.x, c.theta); err != nil {
 			return err
 		}
 	}
-	c.yard.notice(c.x)
+	c.yard.Notice(c.x)
 	for j, seg := range c.fixed.seg {
 		c.now.Interval = seg.now
 		copy(row(c.hit, seg.from, d), c.x)
@@ -186,7 +187,7 @@ func (c *controller) once(ctx context.Context) (err error) {
 					return err
 				}
 			}
-			c.yard.notice(c.x)
+			c.yard.Notice(c.x)
 		}
 	}
 	return nil
@@ -247,7 +248,7 @@ func (c *controller) jump() (h float64, ok bool, err error) {
 		}
 	}
 	c.skip()
-	c.yard.notice(c.x)
+	c.yard.Notice(c.x)
 	if c.at == c.end { // the grid has a place for a segment after the event
 		c.skip()
 	}
@@ -264,7 +265,7 @@ func (c *controller) smooth(before []float64) bool {
 	c.p.F(f, c.at, before, c.theta)
 	c.p.F(g, c.at, c.x, c.theta)
 	for k := range cmp.Or(c.given.shown, len(before)) {
-		if !(math.Abs(c.x[k]-before[k]) <= small*max(math.Abs(before[k]), c.yard.peak[k])) || !(math.Abs(f[k]-g[k]) <= small*max(math.Abs(f[k]), math.Abs(g[k]))) {
+		if !(math.Abs(c.x[k]-before[k]) <= small*max(math.Abs(before[k]), c.yard.Peak[k])) || !(math.Abs(f[k]-g[k]) <= small*max(math.Abs(f[k]), math.Abs(g[k]))) {
 			return false
 		}
 	}
@@ -295,7 +296,7 @@ func (c *controller) moment() trigger.Moment {
 func (c *controller) rounding() trigger.Moment {
 	const small = 0x1p-36
 	m := trigger.Moment{Time: small * (c.p.Span[1] - c.p.Span[0])}
-	for _, v := range c.yard.peak {
+	for _, v := range c.yard.Peak {
 		m.State = append(m.State, small*v)
 	}
 	return m
@@ -303,10 +304,8 @@ func (c *controller) rounding() trigger.Moment {
 
 // permitted returns the permitted error of each component of the state.
 func (c *controller) permitted() []float64 {
-	unit, top := make([]float64, len(c.x)), vector.MaxAbs(c.yard.peak)
-	for k, x := range c.x {
-		unit[k] = c.yard.size(k, x, x, top)
-	}
+	unit := make([]float64, len(c.x))
+	c.yard.Permitted(unit, c.x)
 	return unit
 }
 
@@ -346,7 +345,7 @@ func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	if len(c.local) != g.Steps()*len(c.x) {
 		return nil, errTooShort
 	}
-	g.tol, g.scale = &c.set.Tolerance, slices.Clone(c.yard.scale)
+	g.tol, g.scale = &c.set.Tolerance, slices.Clone(c.yard.Scale)
 	if slices.Max(c.orders) > 0 {
 		g.orders, g.chooser = slices.Clone(c.orders), c.chooser
 	}
@@ -367,7 +366,7 @@ func (c *controller) skip() {
 // between the current time and the time in the argument `end`. On entry c.next must be f.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.times[len(c.times)-1]
-	size, slope, top := 0., 0., vector.MaxAbs(c.yard.peak)
+	size, slope, top := 0., 0., vector.MaxAbs(c.yard.Peak)
 	unit := c.permitted()
 	for k, x := range c.x {
 		size, slope = max(size, math.Abs(x)/unit[k]), max(slope, math.Abs(c.next[k])/unit[k])
@@ -507,7 +506,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			}
 		}
 		copy(c.x, c.next)
-		c.yard.notice(c.x)
+		c.yard.Notice(c.x)
 		if located {
 			first, ok, err := c.jump()
 			if err != nil {
@@ -566,5 +565,5 @@ func (c *controller) try() (float64, error) {
 // worst returns the largest local error of the current step, in units of the tolerance.
 func (c *controller) worst(local []float64) float64 {
 	h := c.one.H
-	return c.yard.worst(local, c.x, c.next, c.one.T, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
+	return c.yard.Worst(local, c.x, c.next, c.one.T, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
 }

@@ -41,7 +41,7 @@ type Grid struct {
 	// they mean something.
 	local   []float64
 	tol     *Tolerance
-	scale   []float64 // of the components in this run: see yardstick
+	scale   []float64 // of the components in this run: see yardstick.Yardstick
 	orders  []uint8
 	chooser string
 }

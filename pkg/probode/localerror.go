@@ -3,6 +3,8 @@ package probode
 import (
 	"fmt"
 	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/yardstick"
 )
 
 // localError returns the function that estimates the local errors of a method with the
@@ -115,12 +117,12 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 		return 0, fmt.Errorf("%s: %w", s.p.Title(), err)
 	}
 	var worst float64
-	yard := newYardstick(s.g.tol, s.inside)
-	copy(yard.scale, s.g.scale)
+	yard := yardstick.New(s.g.tol.Relative, s.g.tol.Absolute, s.d, s.inside.F)
+	copy(yard.Scale, s.g.scale)
 	err = s.eachLocal(errs, theta, func(i int, local, x, next []float64) {
-		yard.notice(x)
+		yard.Notice(x)
 		t := s.g.t[i]
-		worst = max(worst, yard.worst(local, x, next, t, s.g.H(i), s.g.H(i)/(s.g.span[1]-s.g.span[0]), theta))
+		worst = max(worst, yard.Worst(local, x, next, t, s.g.H(i), s.g.H(i)/(s.g.span[1]-s.g.span[0]), theta))
 	})
 	return worst, err
 }
