@@ -7,6 +7,86 @@ import (
 	"slices"
 )
 
+// Frozen is a Mesh whose grid comes from a single error-controlled run of the classical
+// method at one θ. The same grid is used for all θ and ξ, so that Z is smooth in θ. The
+// grid includes the requested times and the events.
+//
+// The run evaluates f at only a few points in each step, so it may miss a pulse in f that
+// is shorter than the steps around it. If f contains a short pulse, declare the ends of
+// the pulse as events, or set Max.
+//
+// By default the noise on a Frozen grid is scaled by the local errors of the run: see
+// ScaleDefault.
+type Frozen struct {
+	Tolerance
+	// Max bounds the length of a step; zero means no bound.
+	Max float64
+	// MaxSteps bounds the number of steps; zero means 10⁶.
+	MaxSteps int
+}
+
+func (f Frozen) String() string { return f.Tolerance.String() }
+
+// Bind makes the error-controlled run.
+func (f Frozen) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
+	return bindGrid(ctx, f, s, p, at, times)
+}
+
+func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
+	return f.run(ctx, p, m, theta, times, true)
+}
+
+// run performs the error-controlled run at theta, and returns its grid. If the argument
+// `local` is true, the grid also contains the local errors, which scale the noise.
+// Computing local errors can take as long as the run itself.
+func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.foreseen(); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, fmt.Errorf("%s: the method is nil", p.Title())
+	}
+	theta, err := p.Parameters(theta)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*Grid, error) {
+		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, f, err)
+	}
+	if err := f.check(p.Dim()); err != nil {
+		return fail(err)
+	}
+	if !(f.Max >= 0) || f.MaxSteps < 0 {
+		return fail(fmt.Errorf("the maximum step is %g and the maximum number of steps is %d: want numbers ≥ 0", f.Max, f.MaxSteps))
+	}
+	// The times of events and the requested times divide the run into parts.
+	fixed, err := NewGrid(p, theta, times)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newController(p, m, f, theta, fixed)
+	if err != nil {
+		return fail(err)
+	}
+	if !local {
+		c.made = nil
+	}
+	if err := c.run(ctx); err != nil {
+		return fail(err)
+	}
+	g, err := c.grid(p, theta)
+	if err != nil {
+		return fail(err)
+	}
+	if local {
+		g.local = c.local
+	}
+	return g, nil
+}
+
 // Adaptive is a Mesh whose steps are chosen anew at every θ, by an error-controlled run
 // of the classical method. Adaptive corresponds to the common practice of calling an
 // adaptive solver whenever the likelihood is evaluated. The solution meets the tolerance

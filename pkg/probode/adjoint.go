@@ -2,7 +2,6 @@ package probode
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -446,31 +445,4 @@ func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 		dtheta[k] += (right - value()) / (up - r.theta[k])
 		r.theta[k] = v
 	}
-}
-
-// Reversible is a Path that can compute gradients of functions of its states.
-type Reversible interface {
-	Path
-	// Gradient computes the gradient of Σₙ wₙᵀxₙ and stores it in g. The vector xₙ is the
-	// state at the time with index n, and wₙ is the corresponding part of w. The last
-	// call of States must have computed the states for the same theta and xi. If w is the
-	// gradient of a function with respect to the states, g is the gradient of that
-	// function with respect to θ and ξ. The error is errors.ErrUnsupported if the states
-	// cannot be differentiated.
-	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
-}
-
-// Gradient propagates gradients back through the steps: see Solver.Gradient.
-func (g *gridPath) Gradient(ctx context.Context, to *Gradient, w, theta, xi []float64) error {
-	g.follow(ctx)
-	if g.w == nil {
-		g.w = make([]float64, len(g.z))
-		if g.solver.g.moving {
-			g.wt = make([]float64, len(g.solver.g.t))
-		}
-	}
-	clear(g.w)
-	clear(g.wt)
-	g.at.scatter(g.w, g.wt, w, g.z)
-	return g.solver.gradient(to, g.w, g.wt, g.z, theta, xi)
 }

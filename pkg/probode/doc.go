@@ -64,7 +64,20 @@
 // and its order is s+1. The command reproduce repeats every experiment of [T18], and
 // writes a report that compares the results with those of the paper.
 //
-// # Imports
+// # The code
+//
+// The files, in an order in which each uses little of those after it:
+//
+//   - problem.go, events.go, check.go and errors.go: what is solved
+//   - grid.go: the times of the steps
+//   - method.go: what a method does in a step
+//   - solver.go, scaling.go and noise.go: a path
+//   - tangent.go and adjoint.go: its derivatives
+//   - interpolator.go and path.go: its states at given times
+//   - setup.go and mesh.go: how a problem is solved
+//   - tolerance.go, localerror.go, controller.go and adaptive.go: error control
+//   - triggered.go and hybrid.go: events whose times depend on the state
+//   - ensemble.go: many paths
 //
 // The package imports the standard library, internal packages of this module, and two
 // packages that know nothing of problems: linalg holds matrices and their factors, and

@@ -34,15 +34,22 @@ func TestPageShowsTheExample(t *testing.T) {
 	}
 }
 
-// The rule on imports in the package documentation.
-func TestImports(t *testing.T) {
+// The rule on imports and the list of files in the package documentation.
+func TestPackage(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)
 	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
+		}
+		if name != "doc.go" && !strings.Contains(string(doc), " "+name) {
+			t.Errorf("doc.go does not mention %s", name)
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {

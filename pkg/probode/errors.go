@@ -24,9 +24,9 @@ var (
 	ErrParameter = errors.New("a parameter is not a finite number")
 	// ErrStart means that the initial state is NaN, infinite or extremely large.
 	ErrStart = errors.New("the initial state is not finite")
-	// ErrStretched means that a segment of the grid is much longer at this θ than at the
+	// errStretched means that a segment of the grid is much longer at this θ than at the
 	// θ for which the grid was made.
-	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make the grid at another θ, or with smaller steps")
+	errStretched = errors.New("the event times are too far from those for which the grid was made: make the grid at another θ, or with smaller steps")
 )
 
 // A PanicError reports a panic in a function that the user supplied, such as a function

@@ -2,6 +2,8 @@ package probode
 
 import (
 	"fmt"
+
+	"github.com/probode/probode/pkg/probode/internal/trigger"
 )
 
 // An Event is a moment at which the state jumps or the formula for f changes. For
@@ -142,4 +144,37 @@ type mark struct {
 	title  string
 	time   float64
 	inside bool // it happens within the span
+}
+
+// triggers returns the events of p that have a Trigger, or nil if there are none.
+func (p *Problem) triggers() *trigger.Watch {
+	var list []trigger.Condition
+	for k := range p.Events {
+		if e := &p.Events[k]; e.Trigger != nil {
+			list = append(list, trigger.Condition{Name: e.title(k), G: e.Trigger, Jump: e.Jump, AtStart: e.AtStart})
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return trigger.New(list, p.Span[1]-p.Span[0])
+}
+
+// foreseen returns an error if the state or f jumps at a time that depends on the state,
+// so that no run of a solver can choose a grid for other parameters.
+func (p *Problem) foreseen() error {
+	if p.Hybrid != nil {
+		return fmt.Errorf("%s: f jumps at times that depend on the state: instead of a fixed grid, use probode.Adaptive or reference.Accurate, which work without noise, or equal steps of a one-step method", p.Title())
+	}
+	return p.timed()
+}
+
+// timed returns an error if an event of p has a Trigger.
+func (p *Problem) timed() error {
+	for k := range p.Events {
+		if p.Events[k].Trigger != nil {
+			return fmt.Errorf("%s: %s has a trigger, so its time is not known in advance: instead of a fixed grid, use probode.Adaptive or reference.Accurate, which work without noise", p.Title(), p.Events[k].title(k))
+		}
+	}
+	return nil
 }

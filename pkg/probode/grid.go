@@ -499,7 +499,7 @@ func (g *Grid) move(theta []float64) error {
 			continue
 		}
 		if step := s.widest * length; step > most*s.widest*s.length && step > coarsest*(1+1e-9) {
-			return fmt.Errorf("%w (between t = %.6g and %.6g a step would have length %.3g instead of %.3g)", ErrStretched, at, end, step, s.widest*s.length)
+			return fmt.Errorf("%w (between t = %.6g and %.6g a step would have length %.3g instead of %.3g)", errStretched, at, end, step, s.widest*s.length)
 		}
 		for i, f := range s.frac {
 			g.t[s.from+i] = at + f*length

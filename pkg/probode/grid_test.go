@@ -162,6 +162,10 @@ func TestSegment(t *testing.T) {
 	}
 }
 
+func stretched(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "the event times are too far from those for which the grid was made")
+}
+
 // Events that depend on θ: the solution is exact for x′ = 1, wherever the
 // events are moved, across each other and out of the span; points of a segment
 // keep their proportions; and the way back ends at the same bits.
@@ -187,7 +191,7 @@ func TestMovingEvents(t *testing.T) {
 			times := slices.Clone(s.Times())
 			z := make([]float64, s.PathLen())
 			for _, theta := range [][]float64{{2, 8}, {3, 7}, {5, 5}, {7, 3}, {4, 2}, {3, 11}, {-1, 7}, {0, 10}, {6, 6}, {5, 5}, {10, 10}, {3.3, 3.3}} {
-				if err := s.Solve(z, theta, nil); errors.Is(err, ErrStretched) && name != "uniform" {
+				if err := s.Solve(z, theta, nil); stretched(err) && name != "uniform" {
 					continue // some of the random grids have few points
 				} else if err != nil {
 					t.Fatalf("%v, %s, θ = %v: %v", m, name, theta, err)
@@ -247,8 +251,8 @@ func TestStretched(t *testing.T) {
 		t.Errorf("opened by less than a step: %v", err)
 	}
 	var se *SolveError
-	if err := s.Solve(z, []float64{5, 9}, nil); !errors.Is(err, ErrStretched) || !errors.As(err, &se) {
-		t.Errorf("opened by 4: error %v, want ErrStretched", err)
+	if err := s.Solve(z, []float64{5, 9}, nil); !stretched(err) || !errors.As(err, &se) {
+		t.Errorf("opened by 4: error %v, want that the event times are too far away", err)
 	}
 	if err := s.Solve(z, p.Theta, nil); err != nil || math.Abs(z[len(z)-1]-11) > 1e-12 {
 		t.Errorf("back from a stretched grid: %v, %v", z[len(z)-1], err)

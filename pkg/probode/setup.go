@@ -49,6 +49,28 @@ func (s Setup) NeedsMethod() bool {
 	return !ok || m.NeedsMethod()
 }
 
+// StepSize returns the step size of a Uniform or Through mesh, and 0 for any other mesh.
+func (s Setup) StepSize() float64 {
+	switch m := s.Mesh.(type) {
+	case Uniform:
+		return float64(m)
+	case Through:
+		return float64(m)
+	}
+	return 0
+}
+
+// WithStepSize returns s with steps of size h. If s.Mesh has Through, the new Mesh is
+// Through(h); otherwise it is Uniform(h).
+func (s Setup) WithStepSize(h float64) Setup {
+	if _, ok := s.Mesh.(Through); ok {
+		s.Mesh = Through(h)
+	} else {
+		s.Mesh = Uniform(h)
+	}
+	return s
+}
+
 // A gridder is a Mesh whose method grid() computes the grid.
 type gridder interface {
 	Mesh

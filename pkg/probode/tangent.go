@@ -91,6 +91,36 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	return s.exists(func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
 }
 
+// apart returns an error if two events happen at the same time, up to rounding, but θ moves
+// them differently. The derivative of a path then depends on f between the two events, and
+// no time between them exists at which f could be evaluated.
+func (s *Solver) apart(theta []float64) error {
+	if !s.g.moving {
+		return nil
+	}
+	if err := s.MoveTo(theta); err != nil {
+		return err
+	}
+	for j := 1; j < len(s.g.events); j++ {
+		a, b := s.g.events[j-1], s.g.events[j]
+		if !a.inside || !b.inside || b.time-a.time > 8*epsilon*math.Abs(b.time) || a.event.When == nil && b.event.When == nil {
+			continue
+		}
+		at := slices.Clone(theta)
+		for k, v := range theta {
+			h := cmp.Or(field.Central*math.Abs(v), field.Central)
+			at[k] = v + h
+			gap := b.event.at(at) - a.event.at(at)
+			at[k] = v - h
+			if gap -= b.event.at(at) - a.event.at(at); math.Abs(gap) > 1e-3*h {
+				return fmt.Errorf("%s: the solution has no derivative at t = %.6g, because %s and %s happen at the same time and %s moves them apart", s.p.Title(), b.time, a.title, b.title, s.p.ParamName(k))
+			}
+			at[k] = v
+		}
+	}
+	return nil
+}
+
 // exists computes derivatives of a path with the function compute, and
 // returns an error if they do not exist. The slices `to` hold the derivatives.
 func (s *Solver) exists(compute func() error, to ...[]float64) error {
