@@ -77,15 +77,15 @@ type filtered struct {
 // the difference.
 func (s *filtered) localError(dst []float64, step *probode.Step) error {
 	h := step.H
-	if s.moved {
-		s.linearize(step.T, h, step.X, step.Theta)
+	if s.moved && !s.prepare(step.T, h, step.X, step.Theta) {
+		return probode.ErrSingular
 	}
 	copy(dst, s.f0)
 	for j, e := range s.table.e {
 		vector.AddScaled(dst, e/h, s.stage(s.z, j))
 	}
 	for k, m := range s.table.modes {
-		if m.im == 0 && m.re == s.table.gamma && !s.moved {
+		if m.im == 0 && m.re == s.table.gamma {
 			s.real[k].Solve(dst)
 			return nil
 		}

@@ -95,13 +95,6 @@ func newImplicit(p *probode.Problem, table *collocation) (*implicit, error) {
 // stage returns the d elements of v that belong to stage j.
 func (s *implicit) stage(v []float64, j int) []float64 { return v[j*s.d : (j+1)*s.d] }
 
-// linearize computes f and J at the beginning of a step.
-func (s *implicit) linearize(t, h float64, x, theta []float64) {
-	s.t, s.h = t, h
-	s.eval.FJ(s.f0, s.jac, s.t, x, theta)
-	s.moved = false
-}
-
 // prepare computes f and J at the beginning of a step, and factorises the matrices.
 func (s *implicit) prepare(t, h float64, x, theta []float64) bool {
 	s.t, s.h, s.moved = t, h, false
