@@ -194,8 +194,9 @@ func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64)
 
 // reverseSlope comes after all steps that use F_i.
 func (m *history) reverseSlope(a *probode.Adjoint, i int, s *probode.Step) {
-	a.Field(a.X, m.backRow(i), s.T, 0, s.X, s.Theta)
-	clear(m.backRow(i))
+	lambda := m.backRow(i)
+	a.Field(a.X, lambda, s.T, 0, s.X, s.Theta)
+	clear(lambda)
 }
 
 func (m *history) reverseStart(a *probode.Adjoint, i int, s *probode.Step) error {
