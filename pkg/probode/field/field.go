@@ -30,7 +30,8 @@ type Field struct {
 	Replaced *Replacement // takes note of infinite derivatives; may be nil
 }
 
-// A Window is an interval of times, which changes from step to step.
+// A Window is an interval of times, which changes from step to step. It belongs to the
+// Field that Wrapped has made with it.
 type Window struct {
 	Interval
 	params int // number of parameters of Left and Right
