@@ -70,6 +70,7 @@ func TestHybrid(t *testing.T) {
 		{Mesh: reference.Accurate{}},
 		{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-9, 1e-9}}}},
 		{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-9}}},
+		{Method: methods.Auto{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-9}}},
 		{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-9, 1e-9}}}},
 	} {
 		path, err := s.Bind(t.Context(), p, nil, times)

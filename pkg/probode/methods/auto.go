@@ -23,24 +23,26 @@ import (
 //
 // estimates h|λ|, where λ is the eigenvalue of the Jacobian with the largest absolute
 // value (Shampine 1977; [HW96, §IV.2]). DP5 is stable up to 3.3 on the negative real axis,
-// but already above 0.5 the error of fast components limits its steps at small tolerances.
-// Every eighth step of DP5 makes a mark if h|λ| exceeds 0.5. After five marks in a row, the
-// polynomial through the marked states shows how long the steps of Radau5 would be. If
-// they would be at least eight times as long as those of DP5, Radau5 takes over, because
-// one of its steps costs about as much as eight of DP5 (4 to 12, measured for 2 to 60
-// states).
+// but at small tolerances the errors of fast components limit its steps already above 0.5.
+// Every eighth step of DP5 leaves a mark if h|λ| exceeds 0.5. After five marks in a row, the
+// polynomial through the marked states shows how long the steps of Radau5 could be. If
+// they could be at least eight times as long as those of DP5, failed ones included, Radau5
+// takes over, because one of its steps costs about as much as eight of DP5 (4 to 12,
+// measured for 2 to 60 states; up to 20 at a tolerance of 1e-2).
 //
 // # From Radau5 to DP5
 //
 // Power iteration with the Jacobian of Radau5 estimates |λ|, and continues from step to
-// step (Sofroniou & Spaletta 2004). Let z be h|λ| at the last mark. If h|λ| is below 4z in
-// five steps in a row, four steps of DP5 would do for one of Radau5, and DP5 takes over.
+// step (Sofroniou & Spaletta 2004). Let z be h|λ| at the last mark. DP5 takes over after
+// five steps in a row with h|λ| below 4z, each of which could be replaced by four steps of
+// DP5. Steps that are still growing do not count.
 //
 // # No chattering
 //
 // Radau5 takes over at 8z, and DP5 below 4z. If one of the two has made less progress in
-// its turn, for its cost, than the other at the end of the turn before, four times as many
-// marks or steps are needed for the next change to it, up to 80. Events do not end a turn.
+// its turn, for its cost, than the other at the end of the turn before, it needs four times
+// as many marks or steps for its next turn as it needed for this one, up to 80. Events do
+// not end a turn.
 type Auto struct{}
 
 func (Auto) String() string            { return "auto" }
@@ -85,12 +87,15 @@ type auto struct {
 
 	began   float64               // the time at which the turn of this method began
 	steps   int                   // of this turn, failed ones included
+	due     int                   // the step of this turn that is the next to be marked
 	rate    float64               // the progress in time per step of DP5, or per work of one, at the end of the last turn
 	hits    int                   // marks or steps in a row
+	length  float64               // of the last step of Radau5
 	needed  [autoImplicit + 1]int // hits that end a turn, by method
 	product float64               // h|λ| at the last mark
 
 	times  [marks]float64
+	counts [marks]int
 	states [marks][]float64
 	df, dx []float64
 	vector []float64 // of the power iteration
@@ -102,7 +107,7 @@ func (a *auto) start(s *probode.Step) error {
 		return nil
 	}
 	if s.T == a.p.Span[0] {
-		a.order, a.began, a.steps, a.rate, a.hits = autoExplicit, s.T, 0, 0, 0
+		a.turn(autoExplicit, marks, s.T, 0)
 		a.needed = [...]int{autoExplicit: marks, autoImplicit: back}
 		a.spread()
 	}
@@ -162,19 +167,24 @@ func (a *auto) reverse(to *probode.Adjoint, s *probode.Step) error {
 
 func (a *auto) choose(s *probode.Step, size float64, units func([]float64) float64) (factor float64, order int) {
 	if a.order == autoExplicit {
-		if a.steps++; size <= 1 && a.steps%every == 0 && a.mark(s, units) && a.longer(units) && a.needImplicit() == nil {
+		if a.steps++; size <= 1 && a.steps >= a.due && a.mark(s, units) && a.longer(units) && a.needImplicit() == nil {
 			a.turn(autoImplicit, back, s.End, a.pace())
+			factor = dear / 2
 		}
-		return 0, a.order
+		return factor, a.order
 	}
 	a.steps++
 	product := s.H * a.radius()
-	if !(product < dear/2*a.product) {
+	switch grows := s.H > 1.1*a.length; {
+	case !(product < dear/2*a.product):
 		a.hits = 0
-	} else if a.hits++; a.hits >= a.needed[autoImplicit] {
-		a.turn(autoExplicit, marks, s.End, s.H/dear)
-		factor = min(1, 0.9*a.product/product)
+	case !grows:
+		if a.hits++; a.hits >= a.needed[autoImplicit] {
+			a.turn(autoExplicit, marks, s.End, s.H/dear)
+			factor = min(1, 0.9*a.product/product)
+		}
 	}
+	a.length = s.H
 	return factor, a.order
 }
 
@@ -189,12 +199,13 @@ func (a *auto) turn(order, needed int, t, rate float64) {
 		needed = min(4*a.needed[order], most)
 	}
 	a.needed[order] = needed
-	a.order, a.began, a.steps, a.rate, a.hits = order, t, 0, rate, 0
+	a.order, a.began, a.steps, a.due, a.rate, a.hits = order, t, 0, every, rate, 0
 }
 
 // mark stores the state if h|λ| is so large that the stability of DP5 may limit its steps,
 // and reports whether there are enough such states.
 func (a *auto) mark(s *probode.Step, units func([]float64) float64) bool {
+	a.due = a.steps + every
 	r := a.explicit
 	if !a.measured {
 		a.p.F(r.last, s.End, s.Next, s.Theta)
@@ -211,14 +222,18 @@ func (a *auto) mark(s *probode.Step, units func([]float64) float64) bool {
 	oldest := a.states[0]
 	copy(a.states[:], a.states[1:])
 	copy(a.times[:], a.times[1:])
-	a.states[marks-1], a.times[marks-1] = oldest, s.End
+	copy(a.counts[:], a.counts[1:])
+	a.states[marks-1], a.times[marks-1], a.counts[marks-1] = oldest, s.End, a.steps
 	copy(oldest, s.Next)
 	a.hits++
 	return a.hits >= a.needed[autoExplicit]
 }
 
-// pace returns the mean length of the steps between the marks.
-func (a *auto) pace() float64 { return (a.times[marks-1] - a.times[0]) / (every * (marks - 1)) }
+// pace returns the time between the marks, divided by the number of steps, of which some
+// may have failed.
+func (a *auto) pace() float64 {
+	return (a.times[marks-1] - a.times[0]) / float64(a.counts[marks-1]-a.counts[0])
+}
 
 // longer reports whether steps of Radau5 can be `dear` times as long as those of DP5 were.
 // The controller settles at an estimated error of an eighth of the tolerance, at which

@@ -153,7 +153,7 @@ func TestGradient(t *testing.T) {
 // problems, and without events.
 func TestGradientOnFrozenGrids(t *testing.T) {
 	p := withFJ(dosing(), true)
-	for _, name := range []string{"radau5", "dp5", "ab3", "am2", "gauss2", "bdf", "bdf1", "bdf4", "random:radau5"} {
+	for _, name := range []string{"radau5", "dp5", "ab3", "am2", "gauss2", "bdf", "bdf1", "bdf4", "random:radau5", "auto"} {
 		m, err := catalog.Parse(name)
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func TestGradientOnFrozenGrids(t *testing.T) {
 		compareGradient(t, s, fhn.Theta, 1e-6) // tangents without FTheta
 	}
 	for _, p := range []*probode.Problem{problems.HIRES(), problems.Robertson()} {
-		for _, m := range []probode.Method{Radau{}, BDF{}, BDF{Steps: 3}} {
+		for _, m := range []probode.Method{Radau{}, BDF{}, BDF{Steps: 3}, Auto{}} {
 			g := frozen(t, p, m, probode.Tolerance{Relative: 1e-4, Absolute: []float64{1e-9}})
 			s, err := probode.NewSolver(p, m, g, 0)
 			if err != nil {

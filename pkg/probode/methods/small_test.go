@@ -34,7 +34,7 @@ func TestSmallComponents(t *testing.T) {
 			jac[32], jac[40], jac[46], jac[47] = -1, -1, 3*c, -c
 		}}
 	times := []float64{0.1, 0.7, 3}
-	for _, name := range []string{"dp5", "rk4", "radau5", "bdf", "reference"} {
+	for _, name := range []string{"dp5", "rk4", "radau5", "bdf", "auto", "reference"} {
 		for _, tol := range []float64{1e-3, 1e-6} {
 			setup := probode.Setup{Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: tol}}}
 			if name == "reference" {

@@ -54,7 +54,7 @@ func TestStiff(t *testing.T) {
 			if !fj {
 				p.FJ = nil
 			}
-			for _, m := range []probode.Method{Radau{Stages: 3}, Radau{Stages: 2}, BDF{}, BDF{Steps: 5}} {
+			for _, m := range []probode.Method{Radau{Stages: 3}, Radau{Stages: 2}, BDF{}, BDF{Steps: 5}, Auto{}} {
 				rel := 1e-5
 				g := frozen(t, &p, m, probode.Tolerance{Relative: rel, Absolute: c.absolute})
 				z := end(path(t, &p, m, g, 0, nil), p.Dim())

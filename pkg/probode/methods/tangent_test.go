@@ -19,6 +19,11 @@ import (
 // increments, extrapolated, so that it is good to about 1e-10.
 func differences(t testing.TB, s *probode.Solver, theta, xi []float64, j int) []float64 {
 	t.Helper()
+	return differencesOver(t, s, theta, xi, j, 2e-3*math.Abs(theta[j]))
+}
+
+func differencesOver(t testing.TB, s *probode.Solver, theta, xi []float64, j int, h float64) []float64 {
+	t.Helper()
 	at := append([]float64(nil), theta...)
 	solve := func(h float64) []float64 {
 		at[j] = theta[j] + h
@@ -28,7 +33,6 @@ func differences(t testing.TB, s *probode.Solver, theta, xi []float64, j int) []
 		}
 		return z
 	}
-	h := 2e-3 * math.Abs(theta[j])
 	a, b, c, d, e, f := solve(h), solve(-h), solve(h/2), solve(-h/2), solve(h/4), solve(-h/4)
 	for i := range a {
 		d0, d1, d2 := (a[i]-b[i])/(2*h), (c[i]-d[i])/h, (e[i]-f[i])/(h/2)

@@ -36,7 +36,7 @@ func TestInfiniteDerivatives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, method := range []string{"", "radau3", "bdf", "dp5"} {
+		for _, method := range []string{"", "radau3", "bdf", "dp5", "auto"} {
 			var set LikelihoodSettings
 			if method != "" {
 				if set.Method, err = catalog.Parse(method); err != nil {

@@ -317,7 +317,7 @@ func TestSolvePulse(t *testing.T) {
 	if err := os.WriteFile(name, []byte(`odes: [{stateId: x, rightHandSide: "exp(-((time - 50.3) / 0.5)^2)", initialValue: 1}]`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, method := range []string{"radau5", "bdf", "dp5", "reference"} {
+	for _, method := range []string{"radau5", "bdf", "dp5", "auto", "reference"} {
 		_, rows := table(t, "-model", name, "-span", "0,100", "-times", "100", "-method", method, "-rtol", "1e-4")
 		if got, want := rows[0][1], 1+0.5*math.Sqrt(math.Pi); math.Abs(got-want) > 0.01 { // a hundred local errors
 			t.Errorf("%s: %.6g: want %.6g", method, got, want)
@@ -344,7 +344,7 @@ data: |
 		t.Fatal(err)
 	}
 	want := []float64{4, 1.3, 0.5 * math.Exp(-0.1*(4-math.Ln2)), 2.1, 4.5}
-	for _, method := range []string{"", "dp5", "bdf", "radau5", "ab3", "am2", "ek0", "ek1", "ckf", "ek1,5", "reference"} {
+	for _, method := range []string{"", "dp5", "bdf", "radau5", "auto", "ab3", "am2", "ek0", "ek1", "ckf", "ek1,5", "reference"} {
 		args := []string{"-model", name, "-times", "4"}
 		if method != "" {
 			args = append(args, "-method", method, "-rtol", "1e-5")
