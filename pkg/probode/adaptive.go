@@ -105,6 +105,14 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 // observation, the solution has no derivative there, unless neither the state nor f jumps.
 // A run ends with an error if the times of
 // an event accumulate, as the impact times of a bouncing ball do.
+//
+// A run also ends with an error if the solution runs away, if it or its slope becomes
+// infinite, if f is not finite beyond a state, or if a tolerance cannot be met because of
+// rounding errors; the error says which. Towards a pole, the steps shrink in proportion to
+// its distance; a state that grows exponentially exceeds TooLarge after 230 times its time
+// constant. So such a run ends after some thousand steps, unless the solution also
+// oscillates. In any case a run ends after MaxSteps steps, or four times as many attempts;
+// an attempt of DP5 takes 7 evaluations of F, and one of Radau5 usually 10 to 30.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.

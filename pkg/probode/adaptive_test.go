@@ -2,7 +2,9 @@ package probode_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
@@ -112,6 +114,49 @@ func TestAdaptiveStops(t *testing.T) {
 	}
 }
 
+// A solution that runs away, a pole, or an undefined f ends a run soon, with an error that
+// says which, also where the implicit part of Auto meets it: a second component follows the
+// first one fast.
+func TestAdaptiveSaysWhyItEnds(t *testing.T) {
+	const most = 40000 // evaluations
+	dp5 := methods.RungeKutta{Tableau: methods.DormandPrince}
+	for _, c := range []struct {
+		name, want string
+		at         float64 // where it ends
+		f          func(x float64) float64
+	}{
+		{"x' = x", "runs away", 230.26, func(x float64) float64 { return x }},
+		{"x' = 10⁶ x", "runs away", 230.26e-6, func(x float64) float64 { return 1e6 * x }},
+		{"x' = x^1.1", "runs away", 10, func(x float64) float64 { return math.Pow(math.Abs(x), 1.1) }},
+		{"x' = x²", "becomes infinite", 1, func(x float64) float64 { return x * x }},
+		{"x' = exp x", "becomes infinite", math.Exp(-1), math.Exp},
+		{"x' = −1/x", "becomes infinite", 0.5, func(x float64) float64 { return -1 / x }},
+		{"x' = −√x − 0.1", "f is not finite", 2 - 0.2*math.Log(11), func(x float64) float64 { return -math.Sqrt(x) - 0.1 }},
+		{"x' = −1 + log(x)/100", "f is not finite", 0.99019, func(x float64) float64 { return -1 + 0.01*math.Log(x) }},
+	} {
+		for _, by := range []struct {
+			m    probode.Method
+			rate float64
+		}{{dp5, 0}, {methods.Auto{}, 0}, {methods.Auto{}, 1e6}} {
+			calls := 0
+			p := &probode.Problem{Name: c.name, X0: []float64{1, 1}, Span: [2]float64{0, 1000}, F: func(dst []float64, _ float64, x, _ []float64) {
+				calls++
+				dst[0], dst[1] = c.f(x[0]), by.rate*(x[0]-x[1])
+			}}
+			_, err := probode.Setup{Method: by.m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}.Bind(t.Context(), p, nil, []float64{1000})
+			if err == nil || !strings.Contains(err.Error(), c.want) || calls > most {
+				t.Errorf("%s, %v, %g: error %v after %d evaluations: want %q after at most %d", c.name, by.m, by.rate, err, calls, c.want, most)
+				continue
+			}
+			var at float64
+			_, after, _ := strings.Cut(err.Error(), "at t = ")
+			if fmt.Sscanf(after, "%g", &at); math.Abs(at-c.at) > 1e-3*c.at {
+				t.Errorf("%s, %v, %g: %v: want t = %g", c.name, by.m, by.rate, err, c.at)
+			}
+		}
+	}
+}
+
 // Every method sees a pulse that begins at t₀, however short, also if the state is zero
 // there. Its dose is 1, and without it the state would be e^{−t} or zero. The tolerance of a step is 10⁻⁶, and the equation damps
 // errors, so the error of the state is far below 10⁻³.
@@ -125,7 +170,7 @@ func TestAdaptiveSeesPulseAtTheStart(t *testing.T) {
 		}}
 		decay := func(rate float64) float64 { return (math.Exp(-rate*3) - math.Exp(-3)) / (1 - rate) }
 		want := c.start*math.Exp(-3) + 2/width*(decay(1/width)-decay(2/width))
-		for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 2}, methods.BDF{}, methods.Radau{}} {
+		for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 2}, methods.BDF{}, methods.Radau{}, methods.Auto{}} {
 			s, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}.Bind(context.Background(), p, nil, []float64{3})
 			if err != nil {
 				t.Fatal(err)

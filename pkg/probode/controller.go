@@ -22,7 +22,15 @@ import (
 // is computed from the last two errors (a PI controller: Gustafsson 1991; Hairer &
 // Wanner, Solving Ordinary Differential Equations II, IV.2).
 
-var errTooShort = errors.New("the steps are smaller than the rounding error of t, so the tolerance cannot be met: set a larger tolerance, or an absolute tolerance for components near zero")
+// The reasons for which no step is short enough.
+var (
+	errRunsAway = fmt.Errorf("the solution runs away: it exceeds %g", TooLarge)
+	errPole     = errors.New("the solution or its slope becomes infinite: it changes by more than the tolerance within the rounding error of t")
+	errTooShort = errors.New("the steps are smaller than the rounding error of t, so the tolerance cannot be met: set a larger tolerance, or an absolute tolerance for components near zero")
+)
+
+// minStep is the length of the shortest step, in units of the rounding error of t.
+const minStep = 8
 
 // A controller performs an error-controlled run of the classical method over all
 // segments.
@@ -420,7 +428,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		} else if 2*h > rest {
 			to = t + rest/2
 		}
-		if !(to > t+8*epsilon*math.Abs(t)) && to != end {
+		if !(to > t+minStep*epsilon*math.Abs(t)) && to != end {
 			return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(nil, t, to))
 		}
 		if c.step.Memory > 0 {
@@ -476,7 +484,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				}
 				h *= min(0.8, max(0.1, factor))
 			}
-			if rejected > 200 || t+h <= t+8*epsilon*math.Abs(t) {
+			if rejected > 200 || t+h <= t+minStep*epsilon*math.Abs(t) {
 				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(err, t, to))
 			}
 			continue
@@ -533,9 +541,20 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 // reason returns an error that says why even the shortest step from t fails. If the last
 // step failed, the argument `err` is the error of that step; otherwise it is nil.
 func (c *controller) reason(err error, t, to float64) error {
-	for _, at := range [2]float64{t, to} {
-		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {
-			return fmt.Errorf("%w: F is %s at t = %.17g", ErrField, text.Vector(c.next), at)
+	for _, at := range [2]float64{to, t} {
+		if c.p.F(c.err, at, c.x, c.theta); !vector.Finite(c.err) {
+			return fmt.Errorf("%w: F is %s at t = %.17g", ErrField, text.Vector(c.err), at)
+		}
+	}
+	switch {
+	case !vector.Finite(c.next):
+		return fmt.Errorf("%w beyond x = %s", ErrField, text.Vector(c.x))
+	case !sane(c.next):
+		return errRunsAway
+	}
+	for k, unit := range c.permitted() {
+		if math.Abs(c.err[k])*minStep*epsilon*math.Abs(t) > unit {
+			return errPole
 		}
 	}
 	if err != nil {
