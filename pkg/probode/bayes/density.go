@@ -291,13 +291,8 @@ func (r *Part) now() probode.Path {
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {
-		h, ok := r.path.(probode.Holdable)
-		if !ok || r.held != nil {
-			continue
-		}
 		e.bind(r, theta)
-		if path, err := h.Hold(e.ctx, r.theta); err == nil {
-			r.held = path
+		if ok, _ := r.hold(); ok {
 			held = append(held, r)
 		}
 	}
@@ -305,6 +300,21 @@ func (e *Density) Hold(theta []float64) (release func()) {
 		return func() {} // does not allocate
 	}
 	return releaseAll(held)
+}
+
+// hold fixes the steps of the path of r at r.theta if they are chosen anew at every θ and
+// not held yet, and reports whether it did.
+func (r *Part) hold() (bool, error) {
+	h, ok := r.path.(probode.Holdable)
+	if !ok || r.held != nil {
+		return false, nil
+	}
+	path, err := h.Hold(r.e.ctx, r.theta)
+	if err != nil {
+		return false, err
+	}
+	r.held = path
+	return true, nil
 }
 
 func releaseAll(held []*Part) func() {

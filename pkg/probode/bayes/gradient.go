@@ -27,8 +27,8 @@ import (
 // At a kink of the likelihood the derivative is the mean of the two one-sided
 // derivatives. If the log density is −∞ or an error occurs, du and dxi are zero. The
 // error is errors.ErrUnsupported if the path has no derivatives, as with
-// reference.Accurate. If the solver chooses the steps anew at every θ, the path has
-// derivatives only while Hold fixes the steps.
+// reference.Accurate. If the solver chooses the steps anew at every θ, Gradient holds the
+// steps at u, unless Hold already holds steps.
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	clear(du)
 	clear(dxi)
@@ -117,6 +117,14 @@ func newBackward(r *Part, p int) *backwardPass {
 // differentiate adds to dtheta, and writes the derivatives with respect to ξ to back.Xi.
 func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
+	e.bind(r, theta)
+	held, err := r.hold()
+	if err != nil {
+		return 0, e.note(err)
+	}
+	if held {
+		defer func() { r.held = nil }()
+	}
 	path, ok := r.now().(probode.Reversible)
 	scaled := e.alpha >= 0 && xi != nil // α is a parameter
 	if !ok || b.Xi == nil && !scaled && r.forward() {

@@ -421,7 +421,6 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 	}
 	defer d.Bind(ctx)()
 	if gradient && len(free) > 0 {
-		defer d.Hold(free)()
 		v.gradient = make([]float64, len(free))
 		if _, err := d.LikelihoodGradient(v.gradient, nil, free, nil); err != nil {
 			return v, err

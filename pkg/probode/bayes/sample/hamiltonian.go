@@ -198,7 +198,7 @@ func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	if grad == nil {
 		logp, err = k.e.LogPosterior(x[:d], k.xi)
 	} else {
-		logp, err = gradient(k.e, k.work, grad[:d], k.dxi, x[:d], k.xi)
+		logp, err = k.e.Gradient(grad[:d], k.dxi, x[:d], k.xi)
 		copy(grad[n:], k.dxi)
 	}
 	for i := range k.blocks {

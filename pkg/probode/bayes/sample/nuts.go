@@ -60,20 +60,10 @@ func differentiable(s Sampler, d *bayes.Density) error {
 	if err := e.Unconstrain(u, theta); err != nil {
 		return nil
 	}
-	if _, err := gradient(e, theta, grad, nil, u, nil); errors.Is(err, errors.ErrUnsupported) {
+	if _, err := e.Gradient(grad, nil, u, nil); errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("sample: %v: the solutions computed by %v have no derivatives with respect to θ: use a method such as RK4 or Radau5, with fixed steps or with error control", s, e.Posterior().Setup)
 	}
 	return nil
-}
-
-// gradient returns the log density at (u, xi), and writes the gradient with respect to u
-// to grad. Unless dxi is nil, the gradient with respect to ξ is written to dxi. If error
-// control chooses the steps, the steps for u are held fixed while the gradient is
-// computed. The argument `theta` is workspace.
-func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
-	e.Constrain(theta, u)
-	defer e.Hold(theta)()
-	return e.Gradient(grad, dxi, u, xi)
 }
 
 // Prepare computes the initial mass matrix from the shape of the posterior at the highest
@@ -104,7 +94,7 @@ func (NUTS) BurnIn(int) int { return 300 }
 func (s NUTS) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := newNatural(e)
 	k.unconstrained = &mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov, CovAt: shapeAt(e),
-		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, nil, u, nil) }}
+		Target: func(grad, u []float64) (float64, error) { return e.Gradient(grad, nil, u, nil) }}
 	return &k
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // decay is x′ = −θx from 1, solved by forward Euler with h = 1/8 and α = 4, so
@@ -245,6 +246,41 @@ func TestWorkersDoNotChangeDraws(t *testing.T) {
 			}) {
 				t.Errorf("%v: draws depend on the number of workers", s)
 			}
+		}
+	}
+}
+
+// That the equations cannot be solved where the prior is drawn does not mean that paths of
+// error-controlled runs have no derivatives: nearly everywhere in this prior they need more steps
+// than a run may take, or run away.
+func TestGradientsOfRunsThatFail(t *testing.T) {
+	p := &probode.Problem{Name: "stiff", X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 5},
+		F: func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * (2 - x[0]) },
+	}
+	post := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1e5}}},
+			Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+				Data: &bayes.Data{T: []float64{1, 2}, Y: [][]float64{{1.6}, {1.9}}}}},
+		},
+	}
+	for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, methods.Radau{}, methods.BDF{}, methods.Auto{}} {
+		post.Setup = probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 300}}
+		d, err := bayes.NewDensity(t.Context(), post)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []sample.Sampler{sample.NUTS{}, sample.SplitHMC{}} {
+			if err := s.Check(d); err != nil {
+				t.Errorf("%v: %v", m, err)
+			}
+		}
+		grad := make([]float64, 1)
+		if _, err := d.Gradient(grad, nil, []float64{-1e5}, nil); err == nil || errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%v: %v where the solution runs away", m, err)
+		}
+		if _, err := d.Gradient(grad, nil, []float64{1}, nil); err != nil || grad[0] == 0 {
+			t.Errorf("%v: gradient %v, %v", m, grad, err)
 		}
 	}
 }
