@@ -21,7 +21,6 @@ type namedMethod struct {
 // do not call Parse.
 func plain() []namedMethod {
 	return []namedMethod{
-		{"auto", methods.Auto{}},
 		{"ab1", adams.Bashforth{Steps: 1}},
 		{"ab2", adams.Bashforth{Steps: 2}},
 		{"ab3", adams.Bashforth{Steps: 3}},
@@ -40,6 +39,7 @@ func plain() []namedMethod {
 		{"gauss2", methods.Gauss{Stages: 2}},
 		{"radau3", methods.Radau{Stages: 2}},
 		{"radau5", methods.Radau{Stages: 3}},
+		{"auto", methods.Auto{}},
 		{"bdf", methods.BDF{}},
 		{"bdf1", methods.BDF{Steps: 1}},
 		{"bdf2", methods.BDF{Steps: 2}},
@@ -69,7 +69,7 @@ func variants() (list []namedMethod) {
 }
 
 // Help describes in one line the names that Parse accepts.
-const Help = "auto (dp5, or radau5 where the problem is stiff), ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
+const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, auto (dp5 or radau5), bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
 
 // Names returns the short names that Parse accepts. The list does not include names with
 // a comma, such as am1,current and ek1,5, or names of the form random:NAME.
