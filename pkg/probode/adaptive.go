@@ -91,9 +91,9 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 // of the classical method. Adaptive corresponds to the common practice of calling an
 // adaptive solver whenever the likelihood is evaluated. The solution meets the tolerance
 // at every θ, but is discontinuous at every θ at which a step changes from accepted to
-// rejected. Adaptive cannot add noise to the solution: the number of steps changes with
-// θ, but ξ has a fixed length. If the solution must be smooth in θ, or must include
-// noise, use Frozen instead.
+// rejected, or at which the number of iterations of an implicit method changes. Adaptive
+// cannot add noise to the solution: the number of steps changes with θ, but ξ has a fixed
+// length. If the solution must be smooth in θ, or must include noise, use Frozen instead.
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until it ends just after the
@@ -230,7 +230,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 		if s.c, err = newController(s.p, s.m, s.set, theta, s.fixed); err != nil {
 			return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 		}
-		s.c.made = nil // no noise is scaled by these local errors
+		s.c.made, s.c.loose = nil, true // no noise is scaled by these errors, and this path is not differentiated
 	}
 	s.c.move(theta, s.fixed)
 	if err := s.c.run(ctx); err != nil {

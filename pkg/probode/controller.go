@@ -50,6 +50,8 @@ type controller struct {
 
 	goal  float64 // the length that step.Choose has chosen, if the step was cut much shorter
 	units func(local []float64) float64
+	loose bool      // steps need to be no more accurate than the tolerance: see Step.Permitted
+	unit  []float64 // see permitted
 	yard  *yardstick.Yardstick
 	q     float64 // order of the local error
 
@@ -84,7 +86,7 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	}
 	c.set.MaxSteps = cmp.Or(c.set.MaxSteps, 1e6)
 	c.set.Max = cmp.Or(c.set.Max, math.Inf(1))
-	for _, v := range []*[]float64{&c.x, &c.next, &c.err} {
+	for _, v := range []*[]float64{&c.x, &c.next, &c.err, &c.unit} {
 		*v = make([]float64, d)
 	}
 	c.yard = yardstick.New(f.Relative, f.Absolute, d, c.p.F)
@@ -310,11 +312,11 @@ func (c *controller) rounding() trigger.Moment {
 	return m
 }
 
-// permitted returns the permitted error of each component of the state.
+// permitted returns the permitted error of each component of the state. The next call
+// overwrites the result.
 func (c *controller) permitted() []float64 {
-	unit := make([]float64, len(c.x))
-	c.yard.Permitted(unit, c.x)
-	return unit
+	c.yard.Permitted(c.unit, c.x)
+	return c.unit
 }
 
 // restore undoes the last step.
@@ -326,8 +328,24 @@ func (c *controller) restore() {
 
 // locate reports whether a trigger becomes true in the step that has just been taken. If
 // a trigger becomes true, locate repeats the step so that it ends at the time at which the
-// first trigger becomes true.
+// first trigger becomes true. The steps are then solved up to rounding errors, because
+// moments are compared up to rounding errors.
 func (c *controller) locate() (bool, error) {
+	end := c.one.End
+	ok, err := c.find()
+	if !ok || c.one.Permitted == nil {
+		return ok, err
+	}
+	c.one.Permitted = nil
+	c.to(end)
+	if err := c.step.Step(&c.one); err != nil {
+		return false, err
+	}
+	return c.find()
+}
+
+func (c *controller) find() (bool, error) {
+	c.ahead = append(c.ahead[:0], c.next...)
 	_, ok, err := c.watch.Find(trigger.Step{A: c.one.T, B: c.one.End, X: c.x, Y: c.next, Theta: c.theta, F: c.p.F, To: func(t float64) ([]float64, error) {
 		c.to(t)
 		c.restore()
@@ -435,6 +453,9 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			c.step.Save(c.memory)
 		}
 		c.one = Step{T: t, Order: c.one.Order, Index: i, X: c.x, Next: c.next, Theta: c.theta}
+		if c.loose {
+			c.one.Permitted = c.permitted()
+		}
 		c.to(to)
 		size, err := c.try()
 		if errors.Is(err, ErrField) {
@@ -442,7 +463,6 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		located := false
 		if c.watch != nil && err == nil && size <= 1 {
-			c.ahead = append(c.ahead[:0], c.next...)
 			if located, err = c.locate(); err != nil {
 				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, err)
 			}

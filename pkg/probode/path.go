@@ -58,8 +58,8 @@ type Reversible interface {
 // θ. Hold returns a smooth Path that can replace this Path near a given θ.
 type Holdable interface {
 	Path
-	// Hold returns a Path that is smooth in θ, and whose states at θ = theta are equal to
-	// those of this Path.
+	// Hold returns a Path that is smooth in θ. Its states at θ = theta are those of this
+	// Path, up to a small fraction of the error that the tolerance permits.
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 

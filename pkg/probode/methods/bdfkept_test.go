@@ -1,0 +1,133 @@
+package methods_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	. "github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// adaptive returns a path with error control, and its states at 20 times.
+func adaptive(t *testing.T, p *probode.Problem, m probode.Method, tol probode.Tolerance, theta []float64) (probode.Path, []float64) {
+	t.Helper()
+	times := make([]float64, 20)
+	for i := range times {
+		times[i] = p.Span[0] + (p.Span[1]-p.Span[0])*float64(i+1)/20
+	}
+	path, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: tol}}.Bind(context.Background(), p, nil, times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, states(t, path, theta, len(times)*p.Dim())
+}
+
+func states(t *testing.T, path probode.Path, theta []float64, n int) []float64 {
+	t.Helper()
+	z := make([]float64, n)
+	if err := path.States(context.Background(), z, theta, nil); err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+func keptCases() []*probode.Problem {
+	orego := problems.Oregonator()
+	orego.Span[1] = 360
+	return []*probode.Problem{problems.HIRES(), problems.Robertson(), orego, problems.VanDerPol(1e3), problems.Brusselator(20)}
+}
+
+// An Adaptive run evaluates few Jacobians: one in 4 to 20 steps. Newton's method leaves a
+// hundredth of the tolerance in each step, so the path differs by less than the tolerance
+// from that of the same steps solved up to rounding errors, which Hold returns, unless the
+// problem amplifies errors.
+func TestKeptJacobian(t *testing.T) {
+	for _, p := range keptCases() {
+		for _, rel := range []float64{1e-4, 1e-6} {
+			n := 0
+			counted := *p
+			counted.FJ = func(f, jac []float64, t float64, x, theta []float64) {
+				n++
+				p.FJ(f, jac, t, x, theta)
+			}
+			tol := probode.Tolerance{Relative: rel}
+			path, z := adaptive(t, &counted, BDF{}, tol, p.Theta)
+			if most := path.Work() / 3; n > most {
+				t.Errorf("%s, %g: %d Jacobians in %d steps, want at most %d", p.Name, rel, n, path.Work(), most)
+			}
+			jacobians := n
+			held, err := path.(probode.Holdable).Hold(context.Background(), p.Theta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, d := states(t, held, p.Theta, len(z)), p.Dim()
+			size := make([]float64, d)
+			for i, v := range y {
+				size[i%d] = max(size[i%d], math.Abs(v))
+			}
+			off, amplified := 0., 1.
+			if p.Name == "van der Pol" || p.Name == "Oregonator" {
+				amplified = 30 // a change of the time of a jump
+			}
+			for i, v := range z {
+				off = max(off, math.Abs(v-y[i])/size[i%d])
+			}
+			t.Logf("%s, %g: %d Jacobians in %d steps, off %.2g", p.Name, rel, jacobians, path.Work(), off)
+			if !(off <= amplified*rel) {
+				t.Errorf("%s, %g: the path is off by %g, want at most %g", p.Name, rel, off, amplified*rel)
+			}
+		}
+	}
+}
+
+// What a run keeps ends with it: the states depend on θ alone, to the last bit, and not
+// on the θ of the run before. A held path and its derivative belong together: differences
+// of fourth order of the held path confirm the derivative.
+func TestKeptJacobianLeavesNoTrace(t *testing.T) {
+	for _, p := range keptCases() {
+		tol := probode.Tolerance{Relative: 1e-5}
+		path, z := adaptive(t, p, BDF{}, tol, p.Theta)
+		other := slices.Clone(p.Theta)
+		if len(other) == 0 {
+			continue
+		}
+		other[0] *= 1.01
+		states(t, path, other, len(z))
+		if !slices.Equal(states(t, path, p.Theta, len(z)), z) {
+			t.Errorf("%s: the states depend on the run before", p.Name)
+		}
+		held, err := path.(probode.Holdable).Hold(context.Background(), p.Theta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		direction, x, dx := make([]float64, len(other)), make([]float64, len(z)), make([]float64, len(z))
+		direction[0] = p.Theta[0]
+		if err := held.(probode.Tangential).Tangents(context.Background(), x, dx, p.Theta, direction, nil); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(x, states(t, held, p.Theta, len(z))) {
+			t.Errorf("%s: the states with and without derivatives differ", p.Name)
+		}
+		at := func(h float64) []float64 {
+			other[0] = p.Theta[0] * (1 + h)
+			return states(t, held, other, len(z))
+		}
+		if p.Name != "Robertson" {
+			continue // differences of f or of the path with respect to θ are less accurate
+		}
+		const h = 1e-3
+		a, b, c, e := at(2*h), at(h), at(-h), at(-2*h)
+		worst, size := 0., 0.
+		for i, v := range dx {
+			size = max(size, math.Abs(v))
+			worst = max(worst, math.Abs((8*(b[i]-c[i])-(a[i]-e[i]))/(12*h)-v))
+		}
+		t.Logf("%s: derivative off by %.2g", p.Name, worst/size)
+		if !(worst <= 1e-9*size) {
+			t.Errorf("%s: the derivative is off by %g of %g", p.Name, worst, size)
+		}
+	}
+}
