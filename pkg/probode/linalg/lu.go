@@ -15,9 +15,10 @@ type LU struct {
 	a          []float64
 	piv        []int
 
-	pattern            // of a dense matrix that is mostly zeros
-	sparse       bool  // pattern is in use
-	below, right []int // the elements of a column and of a row
+	pattern             // of a dense matrix that is mostly zeros
+	sparse       bool   // pattern is in use
+	order        *order // of the rows and columns of a large sparse matrix
+	below, right []int  // the elements of a column and of a row
 }
 
 // NewLU returns an LU for matrices with the same shape as j.
@@ -33,6 +34,9 @@ func NewLU(j *Matrix) *LU {
 	} else {
 		f.pattern = newPattern(d)
 		f.below, f.right = make([]int, d), make([]int, d)
+		if d > orderFrom {
+			f.order = newOrder(d)
+		}
 	}
 	f.a = make([]float64, d*f.stride)
 	return f
@@ -73,6 +77,9 @@ func (f *LU) Factorize(c float64, j *Matrix) bool {
 	f.direct, f.sparse = false, false
 	if f.d > 4 && f.read(c, j) >= 0 {
 		f.sparse = true
+		if f.order != nil {
+			f.order.apply(f)
+		}
 		return f.factorizeSparse()
 	}
 	return f.factorizeDense(c, j)
@@ -85,6 +92,8 @@ func (f *LU) Solve(b []float64) {
 		f.solveNarrow(b)
 	case f.banded:
 		f.solveBanded(b)
+	case f.sparse && f.order != nil:
+		f.order.solve(f, b)
 	case f.sparse:
 		f.solveSparse(b)
 	case !f.direct:

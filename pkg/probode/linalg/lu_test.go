@@ -230,7 +230,8 @@ func residual(c float64, j *Matrix, x, b []float64) []float64 {
 	return r
 }
 
-// What is known to be zero is left out, and nothing else changes.
+// What is known to be zero is left out, and nothing else changes, except that the rows of
+// large matrices are eliminated in another order.
 func TestSparseIsDense(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	sparse := 0
@@ -248,7 +249,7 @@ func TestSparseIsDense(t *testing.T) {
 			}
 			sparse++
 			for i, v := range g.a {
-				if f.a[i] != v {
+				if f.order == nil && f.a[i] != v {
 					t.Fatalf("d = %d: factor (%d, %d) is %v, want %v", d, i/d, i%d, f.a[i], v)
 				}
 			}
