@@ -15,7 +15,18 @@ type ComplexLU struct {
 	a          []complex128
 	b          []complex128
 	piv        []int
+
+	// The equations for a large sparse J are solved as real ones of twice the dimension, in
+	// which the real and the imaginary part of each unknown stand side by side.
+	sparse bool
+	twice  *Matrix
+	real   *LU
+	x      []float64
 }
+
+// twiceTo is the largest dimension of a sparse J whose equations are solved as real ones:
+// three matrices of twice the dimension must fit in memory.
+const twiceTo = 1000
 
 // NewComplexLU returns a ComplexLU for matrices with the same shape as j.
 func NewComplexLU(j *Matrix) *ComplexLU {
@@ -26,7 +37,6 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 		f.up = j.Upper + j.Lower
 		f.stride = j.Lower + f.up + 1
 	}
-	f.a = make([]complex128, d*f.stride)
 	return f
 }
 
@@ -36,6 +46,12 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("linalg: the dimension is %d and the lower bandwidth is %d: want %d and %d, the values of the matrix passed to NewComplexLU", j.D, j.Lower, f.d, f.low))
+	}
+	if f.sparse = !f.banded && f.d > orderFrom && f.d <= twiceTo && !crowded(j.A, len(j.A)/16); f.sparse {
+		return f.double(re, im, j)
+	}
+	if f.a == nil {
+		f.a = make([]complex128, f.d*f.stride)
 	}
 	// In dense and in band storage, element (i, j) has the index i*step + j + at. Row
 	// exchanges leave the multipliers of earlier columns in place, because band storage
@@ -107,11 +123,43 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	return true
 }
 
+// double factorises the real matrix of twice the dimension.
+func (f *ComplexLU) double(re, im float64, j *Matrix) bool {
+	d := f.d
+	if f.real == nil {
+		f.twice = NewDense(2 * d)
+		f.real, f.x = NewLU(f.twice), make([]float64, 2*d)
+	}
+	a := f.twice.A
+	clear(a)
+	for i := range d {
+		top, low := a[4*d*i:][:2*d], a[4*d*i+2*d:][:2*d]
+		for k, v := range j.A[i*d : (i+1)*d] {
+			if v != 0 {
+				top[2*k], low[2*k+1] = v, v
+			}
+		}
+		top[2*i+1], low[2*i] = im, -im
+	}
+	return f.real.Factorize(re, f.twice)
+}
+
 // Solve overwrites the right-hand side re + i im with the solution. Both re and im have
 // length d.
 func (f *ComplexLU) Solve(re, im []float64) {
 	d, a, b := f.d, f.a, f.b
 	re, im = re[:d], im[:d]
+	if f.sparse {
+		x := f.x
+		for k, v := range re {
+			x[2*k], x[2*k+1] = v, im[k]
+		}
+		f.real.Solve(x)
+		for k := range re {
+			re[k], im[k] = x[2*k], x[2*k+1]
+		}
+		return
+	}
 	step, at := f.stride, 0
 	if f.banded {
 		step, at = f.stride-1, f.low

@@ -44,6 +44,31 @@ func TestOrder(t *testing.T) {
 					t.Fatalf("d = %d: x[%d] is %v, want %v, and %v after another matrix", d, i, v, y[i], z[i])
 				}
 			}
+			testPairs(t, j, rng)
+		}
+	}
+}
+
+// The complex equations of a large sparse matrix are real ones of twice the dimension.
+func testPairs(t *testing.T, j *Matrix, rng *rand.Rand) {
+	d, f := j.D, NewComplexLU(j)
+	if !f.Factorize(1, 2, j) {
+		t.Fatal("singular")
+	}
+	if d == 200 && !f.sparse {
+		t.Errorf("d = %d: the matrix is solved as a dense one", d)
+	}
+	re, im := normals(d, rng), normals(d, rng)
+	x, y := append([]float64(nil), re...), append([]float64(nil), im...)
+	f.Solve(x, y)
+	for i := range d {
+		r, s := x[i]-2*y[i]-re[i], y[i]+2*x[i]-im[i]
+		for k, v := range j.A[i*d : (i+1)*d] {
+			r -= v * x[k]
+			s -= v * y[k]
+		}
+		if !(math.Abs(r)+math.Abs(s) <= 1e-11) {
+			t.Fatalf("d = %d: the residual of row %d is %g + %gi", d, i, r, s)
 		}
 	}
 }
