@@ -11,7 +11,7 @@ import (
 // This file solves the equations of steps that need to be no more accurate than the
 // tolerance: see probode.Step.Permitted. As in CVODE, the Jacobian and the factors of
 // earlier steps are used again while Newton's method converges with them [Brown, Byrne &
-// Hindmarsh 1989, VODE, §2.3].
+// Hindmarsh 1989, SIAM J. Sci. Stat. Comput. 10, 1038].
 
 // A keptJacobian says for which equation the Jacobian and the factors of a bdf were
 // computed. The zero value means that there are none.
