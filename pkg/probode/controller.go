@@ -405,7 +405,7 @@ func (c *controller) first(end float64) float64 {
 	case slope > 1e-5:
 		h = 0.01 / slope
 	}
-	h = min(h, span/10)
+	h = max(min(h, span/10), 16*epsilon*math.Abs(t)) // near zero, the state says little, and no step may be shorter
 	if c.p.Autonomous {
 		return h
 	}

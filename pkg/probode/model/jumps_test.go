@@ -5,6 +5,10 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // The rates of these models jump at times that move with p. Each model is integrated by
@@ -114,6 +118,67 @@ data: |
 		v, err := l.At(t.Context(), nil, false)
 		if want := -y*y/2 - math.Log(2*math.Pi)/2; err != nil || math.Abs(v.LogLikelihood-want) > 1e-8 {
 			t.Errorf("x = %s: log-likelihood %v, %v: want %v", to, v, err, want)
+		}
+	}
+}
+
+// Every solver that ends steps at jumps passes a threshold at zero, or within rounding
+// errors of it, although the size of the state says nothing there about the length of a
+// step. The rate is p above the threshold and q below it. If the
+// solution has to stay at the threshold, a solver stays there, too, or refuses.
+func TestJumpsNearZero(t *testing.T) {
+	tol := probode.Tolerance{Relative: 1e-9}
+	absolute := probode.Tolerance{Relative: 1e-6, Absolute: []float64{1e-9}}
+	setups := []probode.Setup{{Mesh: reference.Accurate{}}, {Mesh: reference.Accurate{Tolerance: absolute}}}
+	for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, methods.Radau{}, methods.BDF{}} {
+		setups = append(setups, probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: tol}}, probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: absolute}})
+	}
+	for _, c := range []struct{ start, threshold, p, q float64 }{
+		{1, 0, -2, -1}, {1, 0, -1, -2}, {-1, 0, 1, 2}, {-1, 0, 2, 1},
+		{1, 0.3, -2, -1}, {1, -0.3, -2, -1}, {-1, 1e-9, 2, 1}, {1, 1e-15, -2, -1}, {-1, -1e-15, 1, 2},
+		{-1, 0, -1, 1}, // slides
+	} {
+		for _, size := range []float64{1e-6, 1, 1e6} {
+			for _, pace := range []float64{0.37, 0.55, 1.7, 3} {
+				start, c, p, q := size*c.start, size*c.threshold, size*pace*c.p, size*pace*c.q
+				m, err := Parse("m", fmt.Appendf(nil, `odes:
+  - {stateId: x, rightHandSide: "piecewise(%v, x > %v, %v)", initialValue: %v}
+observables:
+  - {observableId: ox, observableFormula: x, noiseFormula: 1}
+data: |
+  time,ox
+  3,0
+`, p, c, q, start))
+				if err != nil {
+					t.Fatal(err)
+				}
+				odes, err := m.ODEs()
+				if err != nil {
+					t.Fatal(err)
+				}
+				first := q
+				if start > c {
+					first = p
+				}
+				want := start + first*3
+				if at := (c - start) / first; at < 3 {
+					want = c + (p+q-first)*(3-at)
+				}
+				for _, s := range setups {
+					x := make([]float64, 1)
+					path, err := s.Bind(t.Context(), odes[0], nil, []float64{3})
+					if err == nil {
+						err = path.States(t.Context(), x, nil, nil)
+					}
+					if p*q < 0 {
+						if err == nil && math.Abs(x[0]-c) > 0.01*size {
+							t.Errorf("rates %g and %g, %v: x = %g: want %g, or an error", p, q, s, x[0], c)
+						}
+					} else if err != nil || math.Abs(x[0]-want) > 1e-5*size {
+						t.Errorf("start %g, threshold %g, rates %g and %g, %v: x = %g, %v: want %g", start, c, p, q, s, x[0], err, want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (e *integration) reach(target float64, i int) error {
 		case e.steps >= e.set.MaxSteps+i:
 			return stuckError(fmt.Sprintf("more than %d steps are needed (the last was at t = %.6g, x = %s): the solution may not exist after this time; if it does, try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, text.Vector(e.x)))
 		}
-		r := e.rule
+		r, least := e.rule, max(1e-25*span, ulp(e.t)) // a shorter step would not change t
 		if !e.fresh {
 			if err := e.differentiate(rest); err != nil {
 				return err
@@ -59,9 +59,10 @@ func (e *integration) reach(target float64, i int) error {
 			if r.natural = 0.01 * min(span, vector.MaxAbs(e.x)/vector.MaxAbs(e.f0)); !(r.natural > 0) { // the state or f is zero
 				r.natural = 1e-4 * span
 			}
+			r.natural = max(r.natural, least) // near zero, the state says little
 			e.seeInput(min(r.natural, rest))
 		}
-		if r.natural < 1e-25*span || e.t+r.natural == e.t {
+		if r.natural < least {
 			return e.stuck()
 		}
 
@@ -86,8 +87,8 @@ func (e *integration) reach(target float64, i int) error {
 		}
 		j, ok := e.try(H, part, cut)
 		if !ok {
-			if least := ulp(e.t); r.natural < least && H > least {
-				r.natural = least // a shorter step would not change t
+			if H > least {
+				r.natural = max(r.natural, least)
 			}
 			e.rejected++
 			e.disappointed()

@@ -64,7 +64,8 @@ type Settings struct {
 	Theta []float64
 
 	// MaxSteps is the maximum number of steps between the start and the last time. One
-	// more step is allowed for each requested time and each event. Zero means 1e6.
+	// more step is allowed for each requested time and each event. Zero means 1e6, or 2e4 if
+	// f jumps again and again, as in a thermostat without hysteresis.
 	MaxSteps int
 
 	fixed family // for tests: the family of steps to use throughout

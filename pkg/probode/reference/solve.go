@@ -114,6 +114,10 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 	})
 }
 
+// sliding is the default of Settings.MaxSteps if f jumps again and again. At most
+// tolerances there would be millions of steps.
+const sliding = 2e4
+
 // solve solves p or, if f jumps when a component of the state crosses a threshold,
 // p.Hybrid. The function setOut returns the schedule for θ. The schedule lists the grid
 // points and the events.
@@ -123,7 +127,9 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(p *p
 	}
 	err = p.SolveHybrid(s.Tolerance, func(q *probode.Problem, t probode.Tolerance) (err error) {
 		set := s
-		set.Tolerance = t
+		if set.Tolerance = t; q.Dim() == p.Dim() && set.MaxSteps == 0 {
+			set.MaxSteps = sliding
+		}
 		if sol, err = solveSmooth(ctx, q, set, setOut); err == nil {
 			sol.narrow(q.Dim(), p.Dim())
 		}
