@@ -23,6 +23,8 @@ type Frozen struct {
 	Max float64
 	// MaxSteps bounds the number of steps; zero means 10⁶.
 	MaxSteps int
+
+	parts int // the number of equal parts in which each step is taken; 0 means 1
 }
 
 func (f Frozen) String() string { return f.Tolerance.String() }
@@ -122,6 +124,17 @@ type Adaptive struct {
 	// always has a bound, because a sampler may propose a θ at which a run would take a
 	// very long time.
 	MaxSteps int
+
+	parts int // see Frozen
+}
+
+// Halved returns a Mesh that chooses steps by the same rules, but takes each of them in two
+// halves. The difference between its solution and that of a shows the error of both,
+// whatever has limited the steps: the tolerance, Max, or the times at which a step must
+// end.
+func (a Adaptive) Halved() Adaptive {
+	a.parts = 2
+	return a
 }
 
 func (a Adaptive) frozen() Frozen {

@@ -182,3 +182,49 @@ func TestAdaptiveSeesPulseAtTheStart(t *testing.T) {
 		}
 	}
 }
+
+// Halved takes about twice as many steps, and its error is much smaller, whether the
+// tolerance, the largest step or the given times limit the steps. It locates events, too: x′ = −x until x = 1/2,
+// when x is set to 1.
+func TestHalved(t *testing.T) {
+	p := &probode.Problem{Name: "decay", X0: []float64{1}, Span: [2]float64{0, 3}, Autonomous: true,
+		F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] },
+		Events: []probode.Event{{Trigger: func(_ float64, x, _ []float64) float64 { return 0.5 - x[0] },
+			Jump: func(x []float64, _ float64, _ []float64) { x[0] = 1 }}}}
+	want := math.Exp(-math.Mod(3, math.Ln2))
+	dense := make([]float64, 60)
+	for i := range dense {
+		dense[i] = 0.05 * float64(i+1)
+	}
+	for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, methods.Radau{}, methods.BDF{}} {
+		for what, c := range map[string]struct {
+			mesh  probode.Adaptive
+			times []float64
+		}{
+			"the tolerance":    {probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}, []float64{3}},
+			"the largest step": {probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-3}, Max: 0.05}, []float64{3}},
+			"the times":        {probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-3}}, dense},
+		} {
+			var work [2]int
+			var errs [2]float64
+			for i, mesh := range []probode.Adaptive{c.mesh, c.mesh.Halved()} {
+				path, err := probode.Setup{Method: m, Mesh: mesh}.Bind(t.Context(), p, nil, c.times)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x := make([]float64, len(c.times))
+				if err := path.States(t.Context(), x, nil, nil); err != nil {
+					t.Fatal(err)
+				}
+				work[i], errs[i] = path.Work(), math.Abs(x[len(x)-1]-want)
+			}
+			most := 0.05 // of the error, for order 5
+			if _, variable := m.(methods.BDF); variable {
+				most = 0.7 // the first steps have order 1
+			}
+			if f := float64(work[1]) / float64(work[0]); !(f > 1.5 && f < 3) || !(errs[1] < most*errs[0]) {
+				t.Errorf("%v, limited by %s: %d steps with errors of %.3g", m, what, work, errs)
+			}
+		}
+	}
+}

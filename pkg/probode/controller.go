@@ -48,6 +48,7 @@ type controller struct {
 	errs    func(dst []float64, s *Step) error
 	made    func(dst []float64, s *Step) error // estimates the error that is kept, if that is another one
 
+	parts int     // in which the current step is taken
 	goal  float64 // the length that step.Choose has chosen, if the step was cut much shorter
 	units func(local []float64) float64
 	loose bool      // steps need to be no more accurate than the tolerance: see Step.Permitted
@@ -415,7 +416,8 @@ func (c *controller) first(end float64) float64 {
 // reach takes steps until t is equal to the argument `end`.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
 	const crossing, most = 100, 2e4
-	rejected := 0
+	rejected, left := 0, 0 // left is the number of parts of the chosen step that remain
+	var full, goal float64 // the length that was chosen, and the end of the step
 	for {
 		i := len(c.times) - 1
 		t := c.times[i]
@@ -439,12 +441,22 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				return 0, 0, fmt.Errorf("the last %d steps advanced from t = %.6g only to t = %.6g", crossing, c.times[i-crossing], t)
 			}
 		}
-		h = min(h, c.set.Max)
-		to, full := t+h, h
-		if rest := end - t; h >= rest*(1-1e-10) {
-			to = end
-		} else if 2*h > rest {
-			to = t + rest/2
+		if left == 0 {
+			h = min(h, c.set.Max)
+			full, goal = h, t+h
+			if rest := end - t; h >= rest*(1-1e-10) {
+				goal = end
+			} else if 2*h > rest {
+				goal = t + rest/2
+			}
+			if c.parts = max(c.set.parts, 1); goal-t <= 32*epsilon*math.Abs(t) { // too short to be cut
+				c.parts = 1
+			}
+			left = c.parts
+		}
+		to := goal
+		if left > 1 {
+			to = t + (goal-t)/float64(left)
 		}
 		if !(to > t+minStep*epsilon*math.Abs(t)) && to != end {
 			return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(nil, t, to))
@@ -477,7 +489,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 					if h, _, err = c.jump(); err != nil {
 						return 0, 0, err
 					}
-					before, rejected = 1, 0
+					before, rejected, left = 1, 0, 0
 					continue
 				default:
 					to = at
@@ -486,9 +498,9 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				size, err = c.try()
 			}
 		}
-		h = to - t
+		h = float64(c.parts) * (to - t)
 		if err != nil || !(size <= 1) {
-			c.goal = 0
+			c.goal, left = 0, 0
 			c.restore()
 			if rejected++; err != nil || !(size < math.Inf(1)) {
 				h /= 8
@@ -519,7 +531,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		grow, most := 0.9*math.Pow(max(size, 1e-10), -0.7/c.q)*math.Pow(before, 0.4/c.q), c.most
 		c.times, c.orders = append(c.times, to), append(c.orders, uint8(c.one.Order))
-		if c.step.Choose != nil {
+		if left--; left == 0 && c.step.Choose != nil {
 			if c.step.Memory > 0 && h < full/2 { // a step that was cut says little: return to the chosen length
 				c.goal = max(c.goal, full)
 			}
@@ -541,11 +553,14 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				return 0, 0, err
 			}
 			if ok { // unless the repeated step, by rounding, ends just before the time
-				h, before, rejected = first, 1, 0
+				h, before, rejected, left = first, 1, 0, 0
 				continue
 			}
 		} else if c.watch != nil && !(c.meets && to == end) {
 			c.watch.Pass(to, c.x, c.theta)
+		}
+		if left > 0 {
+			continue
 		}
 		if before = max(size, 1e-4); rejected > 0 {
 			grow = min(grow, 1)
@@ -601,8 +616,16 @@ func (c *controller) try() (float64, error) {
 	return c.worst(c.err), nil
 }
 
-// worst returns the largest local error of the current step, in units of the tolerance.
+// worst returns the largest local error of the current step, in units of the tolerance. If
+// steps are taken in parts, worst returns that of a step of the whole length.
 func (c *controller) worst(local []float64) float64 {
-	h := c.one.H
-	return c.yard.Worst(local, c.x, c.next, c.one.T, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
+	h, q := c.one.H, c.q
+	size := c.yard.Worst(local, c.x, c.next, c.one.T, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
+	if c.parts == 1 {
+		return size
+	}
+	if c.step.Choose != nil && c.step.Memory > 0 {
+		q = float64(c.one.Order) + 1
+	}
+	return size * math.Pow(float64(c.parts), q)
 }

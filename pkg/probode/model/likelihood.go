@@ -20,14 +20,15 @@ import (
 type LikelihoodSettings struct {
 	// Tolerance bounds the local error of each step. The zero value means that the
 	// tolerance is chosen automatically: each experiment is solved with the relative
-	// tolerance 10⁻⁵, then with 10⁻⁵/16, 10⁻⁵/16² and so on. The sequence of tolerances
-	// ends when the error of the experiment's log-likelihood is at most 10⁻⁷/n, where n
-	// is the number of experiments. The sequence also ends when rounding errors dominate.
+	// tolerance 10⁻⁵, and then with tolerances that are smaller by powers of 16, until the
+	// error of the experiment's log-likelihood is at most 10⁻⁷/n, where n is the number of
+	// experiments. The sequence also ends when rounding errors dominate.
 	//
-	// The error is estimated as a quarter of the difference between the log-likelihoods
-	// for the last two tolerances. This estimate is conservative, because the error
-	// decreases at least in proportion to the tolerance. The true error is therefore at
-	// most about 1/15 of the difference.
+	// Each tolerance is used twice, the second time with every step in two halves: see
+	// probode.Adaptive.Halved. The result is that of the half steps. Its error is estimated
+	// as a third of the difference between the two log-likelihoods, as for a method of order
+	// two. The error of most methods decreases faster, so that the estimate is usually about
+	// ten times too large. The estimate is never below the effect of rounding errors.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
@@ -53,14 +54,20 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
-// mesh takes the tolerance from the settings if `relative` is zero.
-func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
+// A solve says how an experiment is solved if the settings specify no tolerance. The zero
+// value stands for the settings.
+type solve struct {
+	relative float64 // tolerance
+	halved   bool    // see probode.Adaptive.Halved
+}
+
+func (s *LikelihoodSettings) mesh(how solve) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
 	}
-	m := steps{Tolerance: s.Tolerance, max: s.MaxStep}
-	if relative > 0 {
-		m.Relative = relative
+	m := steps{Tolerance: s.Tolerance, max: s.MaxStep, halved: how.halved}
+	if how.relative > 0 {
+		m.Relative = how.relative
 	}
 	return m
 }
@@ -69,8 +76,9 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 // `most` limits the number of steps (zero: 10⁶).
 type steps struct {
 	probode.Tolerance
-	max  float64
-	most int
+	max    float64
+	most   int
+	halved bool
 }
 
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
@@ -80,6 +88,9 @@ func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 		a.Max = 0
 	case m.max == 0:
 		a.Max = LongestStep(p)
+	}
+	if m.halved {
+		a = a.Halved()
 	}
 	return a.Bind(ctx, s, p, at, times)
 }
@@ -94,6 +105,13 @@ func LongestStep(p *probode.Problem) float64 {
 	}
 	return (p.Span[1] - p.Span[0]) / 128
 }
+
+const (
+	first = 1e-5  // the relative tolerance of the first solve
+	least = 1e-14 // the smallest one
+	// roundings is a typical relative rounding error of a prediction.
+	roundings = 0x1p-48
+)
 
 // A LogLikelihood computes the log-likelihood of the data of a File, and its gradient.
 // The log-likelihood includes all normalising constants, but no priors. Each experiment
@@ -112,7 +130,7 @@ type part struct {
 	free      []int // components of Params that are estimated and used here
 	model     bayes.Model
 	places    []place
-	densities map[float64]*bayes.Density // by relative tolerance
+	densities map[solve]*bayes.Density
 }
 
 // An Evaluation holds the log-likelihood at one value of θ.
@@ -151,6 +169,9 @@ type InstanceValue struct {
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
+	by       solve
+	terms    []float64 // of LogLikelihood, one for each measurement
+	rounding float64   // the error of LogLikelihood that rounding errors may cause
 }
 
 // An ObservableValue is the contribution of one observable of an experiment to a
@@ -312,7 +333,7 @@ func (l *LogLikelihood) fix(theta []float64) {
 		for _, j := range q.free {
 			params = append(params, bayes.Param{Name: l.p.Params[j].ID, Prior: flat{at: theta[j]}, MayBeUnused: true})
 		}
-		q.model, q.places, q.densities = bayes.Model{Params: params, Experiments: x}, places, map[float64]*bayes.Density{}
+		q.model, q.places, q.densities = bayes.Model{Params: params, Experiments: x}, places, map[solve]*bayes.Density{}
 	}
 	l.fixed = theta
 }
@@ -341,69 +362,84 @@ func (f flat) Quantile(p float64) float64 {
 	return f.at + (1+math.Abs(f.at))*(p-0.5)
 }
 
-func (l *LogLikelihood) given() bool {
-	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
+func (s *LikelihoodSettings) given() bool {
+	return s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.StepSize > 0
 }
 
-// experiment uses the tolerance in the settings or, without one, chooses one that is
-// small enough for the default accuracy.
+// experiment returns the contribution of a part to the log-likelihood. The method uses
+// the tolerance in the settings. If the settings specify no tolerance, the method makes
+// the steps finer until the error is small enough: see LikelihoodSettings.Tolerance.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
-	const (
-		first, factor = 1e-5, 16
-		least         = 1e-14
-	)
-	if l.given() {
-		v, err := l.value(ctx, q, 0, theta, gradient)
+	if l.set.given() {
+		v, err := l.value(ctx, q, solve{}, theta, gradient)
 		v.Error = math.NaN()
 		return v, err
 	}
-	last, err := l.value(ctx, q, first, theta, false)
-	if err != nil {
-		return last, err
-	}
-	last.Error = math.Inf(1)
-	for tol := first / factor; tol >= least; tol /= factor {
-		now, err := l.value(ctx, q, tol, theta, false)
+	best, stalled := InstanceValue{Error: math.Inf(1)}, 0
+	for tol := first; tol >= least && stalled < 2 && best.Error > l.aim; {
+		coarse, err := l.value(ctx, q, solve{tol, false}, theta, false)
+		now := coarse
+		if err == nil {
+			now, err = l.value(ctx, q, solve{tol, true}, theta, false)
+		}
 		if err != nil {
-			if ctx.Err() != nil || math.IsInf(last.Error, 1) {
+			if ctx.Err() != nil || best.terms == nil {
 				return now, err
 			}
 			break // the tolerance cannot be met
 		}
-		now.Error = math.Abs(now.LogLikelihood-last.LogLikelihood) / 4
-		if now.Error > last.Error {
-			break // rounding errors dominate
+		now.Error = max(now.distance(&coarse)/3, now.rounding)
+		if best.terms != nil { // the distance may be small by chance
+			now.Error = max(now.Error, best.Error*tol/best.by.relative/4)
 		}
-		if last = now; last.Error <= l.aim {
-			break
+		if best.terms == nil || now.Error < best.Error {
+			best, stalled = now, 0
+		} else {
+			best.Error = max(best.Error, best.distance(&now)/2)
+			stalled++ // rounding errors dominate
 		}
+		tol /= math.Pow(16, min(max(math.Ceil(math.Log2(best.Error/l.aim)/4), 1), 3))
 	}
 	if gradient {
-		e := last.Error
-		last, err = l.value(ctx, q, last.Tolerance.Relative, theta, true)
-		last.Error = e
+		e := best.Error
+		best, err := l.value(ctx, q, best.by, theta, true)
+		best.Error = e
+		return best, err
 	}
-	return last, err
+	return best, nil
 }
 
-// density is first evaluated at `free`.
-func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
-	if d := q.densities[relative]; d != nil {
+// distance returns the difference between two values, but at least the root of the sum of
+// the squares of the differences between their terms, which may cancel by chance.
+func (v *InstanceValue) distance(w *InstanceValue) float64 {
+	var sum, squares float64
+	for i, term := range v.terms {
+		d := term - w.terms[i]
+		sum += d
+		squares += d * d
+	}
+	return max(math.Abs(sum), math.Sqrt(squares))
+}
+
+// density returns the bayes.Density of the part q. The argument `free` is the point at
+// which the density will first be evaluated.
+func (l *LogLikelihood) density(ctx context.Context, q *part, how solve, free []float64) (*bayes.Density, error) {
+	if d := q.densities[how]; d != nil {
 		return d, nil
 	}
-	d, err := bayes.NewDensity(ctx, &bayes.Posterior{Model: q.model, Setup: probode.Setup{Method: l.set.Method, Mesh: l.set.mesh(relative)}, GridAt: free})
+	d, err := bayes.NewDensity(ctx, &bayes.Posterior{Model: q.model, Setup: probode.Setup{Method: l.set.Method, Mesh: l.set.mesh(how)}, GridAt: free})
 	if err == nil {
-		q.densities[relative] = d
+		q.densities[how] = d
 	}
 	return d, err
 }
 
-// value solves the part with the given relative tolerance (zero: that of the settings).
-func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
+// value solves the part q, and returns its contribution to the log-likelihood.
+func (l *LogLikelihood) value(ctx context.Context, q *part, how solve, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
-		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
-	if relative > 0 {
-		v.Tolerance.Relative = relative
+		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places)), by: how}
+	if how.relative > 0 {
+		v.Tolerance.Relative = how.relative
 	}
 	free := make([]float64, len(q.free))
 	for i, j := range q.free {
@@ -415,7 +451,7 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 			err = because
 		}
 	}()
-	d, err := l.density(ctx, q, relative, free)
+	d, err := l.density(ctx, q, how, free)
 	if err != nil {
 		return v, err
 	}
@@ -441,7 +477,10 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 			return v, &impossibleError{q.e.model.Name, q.e.Condition, row.id, row.time, what}
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
-		v.add(row.id, row.known().LogProb(row.value, f, own))
+		term := row.known().LogProb(row.value, f, own)
+		v.add(row.id, term)
+		v.terms = append(v.terms, term)
+		v.rounding += 0x1p-52*math.Abs(term) + math.Abs(row.known().LogProb(row.value, f*(1-roundings), own)-term)
 	}
 	return v, nil
 }
