@@ -65,8 +65,8 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	if fault := job.fault(); fault != nil {
 		return fault
 	}
-	if err != nil && strings.Contains(err.Error(), "log_density is") && !strings.Contains(err.Error(), "round differently") {
-		return fmt.Errorf("%w: F, Start, Observe, a prior or a likelihood no longer gives the same numbers as before", err)
+	if err != nil && strings.Contains(err.Error(), "log_density is") {
+		return fmt.Errorf("%w: F, Start, Observe, a prior or a likelihood no longer gives the same numbers as before, or another processor rounds differently", err)
 	}
 	return err
 }

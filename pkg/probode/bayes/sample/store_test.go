@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc64"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -314,13 +312,13 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		}},
 		{"step", "step is 0.25 in the file and 0.2 now", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Mesh = probode.Uniform(0.2) }},
 		{"data", "data is ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
-		{"equations, by a rounding", "the difference is due to rounding, because this version of the program does the arithmetic in a different order", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"equations, by a rounding", "no longer gives the same numbers as before, or another processor rounds differently", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
 		}},
-		{"equations", "the model, the solver or the sampler has changed since the chain was started", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"equations", "no longer gives the same numbers as before", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
 		}},
-		{"observations", "the difference is due to rounding, because ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"observations", "no longer gives the same numbers as before", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
 		{"sampler", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, sampler *sample.Sampler, _ *mcmc.Settings) {
@@ -338,33 +336,6 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		}
 		if !slices.Equal(before, snapshot(t, dir)) {
 			t.Errorf("another %s: the files have changed", test.name)
-		}
-	}
-}
-
-// If a processor that rounds differently made a chain, the message does not blame the model
-// for another log density; without that explanation it does.
-func TestStreamBlamesRounding(t *testing.T) {
-	s := mcmc.Settings{Draws: 5, BurnIn: 5, Chains: 1, Seed: 5}
-	sampler := sample.PCNWithinGibbs{Proposal: rule}
-	dir := t.TempDir()
-	stream(t, streamModel(nil), sampler, dir, s)
-	file := filepath.Join(dir, "chain-1.csv")
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const blame = "no longer gives the same numbers"
-	for _, key := range []string{"log_density", "log_density|rounding"} {
-		text := regexp.MustCompile("# ("+key+") = .*").ReplaceAll(whole, []byte("# $1 = 0123456789abcdef"))
-		text = text[:bytes.Index(text, []byte("# checksum"))]
-		text = fmt.Appendf(text, "# checksum = %016x\n", crc64.Checksum(text, crc64.MakeTable(crc64.ECMA)))
-		if err := os.WriteFile(file, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		err := sample.Store(context.Background(), streamModel(nil), sampler, dir, s, store.Options{})
-		if err == nil || !strings.Contains(err.Error(), "log_density is 0123456789abcdef") || strings.Contains(err.Error(), blame) == strings.Contains(key, "rounding") {
-			t.Errorf("other %s: %v", key, err)
 		}
 	}
 }

@@ -57,7 +57,6 @@ type file struct {
 	bodyCRC uint64 // the checksum of these
 	headCRC uint64 // see state
 	length  int64  // the number of iterations after burn-in
-	history []string
 
 	every time.Duration
 	saved time.Time
@@ -215,7 +214,7 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 
 // restore checks that the program still computes the same chain: the log density at the
 // saved position, and that the last few iterations repeated lead to the saved state.
-func (f *file) restore(ctx context.Context, here maker) error {
+func (f *file) restore(ctx context.Context) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
 		a := mcmc.NewArchive(state)
@@ -228,11 +227,10 @@ func (f *file) restore(ctx context.Context, here maker) error {
 	if err := give(s.now); err != nil {
 		return err
 	}
-	there := makerOf(f.old.header)
 	if e, ok := c.Kernel().(Evaluator); ok {
 		if d := changed(s.density, e.Evaluate()); d != nil {
 			return fmt.Errorf("store: %s: the chain cannot be resumed: the log density at its position is %.17g, but was saved as %.17g (relative difference %.1g): %s",
-				f.statePath(), d.is, d.was, d.relative, d.cause(there, here))
+				f.statePath(), d.is, d.was, d.relative, d.cause())
 		}
 	}
 	if len(s.turn) > 0 {
@@ -253,21 +251,11 @@ func (f *file) restore(ctx context.Context, here maker) error {
 				return fmt.Errorf("store: %s: the chain cannot be resumed, because the sampler or its settings have changed: repeating the last %d iterations leads to the same draw but a different sampler state", f.statePath(), at-from)
 			}
 			return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to a different draw, %.17g instead of %.17g (relative difference %.1g): %s",
-				f.statePath(), at-from, d.is, d.was, d.relative, d.cause(there, here))
+				f.statePath(), at-from, d.is, d.was, d.relative, d.cause())
 		}
-	}
-	f.history = s.history
-	last := there.String()
-	if n := len(f.history); n > 0 {
-		_, last, _ = strings.Cut(f.history[n-1], drawnBy)
-	}
-	if last != here.String() {
-		f.history = append(f.history, fmt.Sprintf("from iteration %d on%s%v", c.Iteration()+1, drawnBy, here))
 	}
 	return nil
 }
-
-const drawnBy = " drawn by "
 
 const flushSize = 1 << 16
 
@@ -432,7 +420,7 @@ func (f *file) save() {
 	if f.err != nil {
 		return
 	}
-	s := &state{body: f.body, bodyCRC: f.bodyCRC, headCRC: f.headCRC, length: f.length, history: f.history, turn: c.TurnState()}
+	s := &state{body: f.body, bodyCRC: f.bodyCRC, headCRC: f.headCRC, length: f.length, turn: c.TurnState()}
 	if s.turn == nil && f.state != nil {
 		s.turn = f.state.turn // no turn since
 	}
@@ -458,12 +446,10 @@ func (f *file) finish() {
 	for i, key := range keys {
 		f.buf = fmt.Appendf(f.buf, "# %s = %d\n", key, *values[i])
 	}
-	notes := f.history
 	if n, ok := f.chain.Kernel().(Noter); ok {
-		notes = append(slices.Clone(n.Notes()), notes...)
-	}
-	for _, note := range notes {
-		f.buf = fmt.Appendf(f.buf, "# note = %s\n", strings.Join(strings.Fields(note), " "))
+		for _, note := range n.Notes() {
+			f.buf = fmt.Appendf(f.buf, "# note = %s\n", strings.Join(strings.Fields(note), " "))
+		}
 	}
 	f.flush()
 	f.buf = fmt.Appendf(f.buf, "# checksum = %016x\n", f.crc)

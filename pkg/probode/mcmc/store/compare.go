@@ -1,12 +1,10 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -85,19 +83,11 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint is empty if both programs round in the same way.
-func roundingHint(d *mismatch, there, here maker) string {
-	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (the cause may be rounding: the two builds or processors round differently, so their hashes can differ: %v; %v)", there, here)
-}
-
 // compare checks every chain in dir, even those that this run does not run. The files may
 // have fewer draws.
-func compare(ctx context.Context, dir string, files []*file, s *study, l *layout) error {
+func compare(dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
-	check := func(path string, t *table, f *file) error {
+	check := func(path string, t *table) error {
 		want := s.fields(t.chain - 1)
 		have, columns := t.header, t.columns
 		var wantColumns []string
@@ -111,15 +101,7 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
-			// Different hashes do not show how much the log densities differ. The error
-			// that restore() returns says whether rounding can explain the difference.
-			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
-				if err := f.restore(ctx, s.maker); err != nil {
-					return err
-				}
-			}
-			return fmt.Errorf("store: %s was made with different settings: %s is %s in the file and %s now%s", path, d.key, d.a, d.b,
-				roundingHint(d, makerOf(t.header), s.maker))
+			return fmt.Errorf("store: %s was made with different settings: %s is %s in the file and %s now", path, d.key, d.a, d.b)
 		case t.draws > s.Draws:
 			return fmt.Errorf("store: %s has more draws than the new settings ask for (%s is %s in the file and %s now): a study can be extended, but not shortened", path, d.key, d.a, d.b)
 		}
@@ -140,7 +122,7 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 		if f.old.chain != f.chain.Index()+1 {
 			return fmt.Errorf("store: %s contains chain %d", path, f.old.chain)
 		}
-		if err := check(path, f.old, f); err != nil {
+		if err := check(path, f.old); err != nil {
 			return err
 		}
 	}
@@ -162,15 +144,10 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 			case t.columns == nil: // it has been begun just now
 				continue
 			}
-			if err := check(path, t, nil); err != nil {
+			if err := check(path, t); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func isHash(value string) bool {
-	_, err := strconv.ParseUint(value, 16, 64)
-	return err == nil && len(value) == 16
 }

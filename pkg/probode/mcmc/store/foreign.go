@@ -13,25 +13,12 @@ import (
 // the files of this package. The package reads and writes only regular files, and writes
 // only to those that begin in the same way as the files that it creates.
 
-// openForWriting refuses symbolic links and files with another hard link, because that
-// could change a file of another program.
+// openForWriting refuses symbolic links, which could lead to a file of another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plainfile.Stat(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && names(info) > 1 {
-		err = fmt.Errorf("%s has more than one hard link and does not belong to this study: move it elsewhere", path)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 }
 
 // replaceable wants a regular file that begins with `magic`, or none.

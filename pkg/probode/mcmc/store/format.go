@@ -23,9 +23,8 @@ import (
 //	# num_warmup = 1000              iterations of burn-in
 //	# thin = 5                       so that there are 5000/5 draws
 //	# probode = v1.4.0               what the file was begun with: versions,
-//	# go = go1.26.0                  the processor's kind, and a hash of some
-//	# arch = amd64                   numbers that processors and builds round
-//	# rounding = 9b1d03ac55e2f470    in different ways
+//	# go = go1.26.0                  and the processor's kind
+//	# arch = amd64
 //	# num_stats = 1                  the columns come in this order:
 //	# num_params = 2                 quantities named …__, parameters, other quantities
 //	# name.3 = "log σ, β"            the original name of a renamed column

@@ -53,7 +53,7 @@ func TestAnyNamesComeBack(t *testing.T) {
 		for i, name := range quantities {
 			generated[i], want["quantity "+name] = 100+float64(i), 100+float64(i)
 		}
-		s := study{Settings: mcmc.Settings{Chains: 1, Draws: 1, Thin: 1}, maker: thisMaker("")}
+		s := study{Settings: mcmc.Settings{Chains: 1, Draws: 1, Thin: 1}, maker: maker("")}
 		file := l.appendRow(l.appendHeader(nil, s.fields(0)), x, generated)
 		got := map[string]float64{}
 		if _, err := scan(bytes.NewReader(file), everything, func(t *table, line []byte) error {

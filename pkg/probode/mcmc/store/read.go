@@ -12,7 +12,6 @@ import (
 
 	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/internal/plainfile"
-	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -69,8 +68,7 @@ func (s *set) add(path string, t *table) error {
 		s.chains, s.paths = make([]*table, t.chains), make([]string, t.chains)
 	}
 	if d := difference(s.first.header, t.header, s.first.columns, t.columns); d != nil {
-		return fmt.Errorf("store: %s and %s are not from the same run: %s is %s in the first and %s in the second%s", s.firstPath, path, d.key, d.a, d.b,
-			roundingHint(d, makerOf(s.first.header), makerOf(t.header)))
+		return fmt.Errorf("store: %s and %s are not from the same run: %s is %s in the first and %s in the second", s.firstPath, path, d.key, d.a, d.b)
 	}
 	k := t.chain - 1
 	if k >= t.chains || filepath.Base(path) != chainPath("", k) {
@@ -157,29 +155,6 @@ func (s *set) complete() error {
 	return nil
 }
 
-// makers is empty if one version has started all chains.
-func (s *set) makers() string {
-	var all []maker
-	var chains []string
-	for _, t := range s.chains {
-		m := makerOf(t.header)
-		i := slices.Index(all, m)
-		if i < 0 {
-			all, chains = append(all, m), append(chains, fmt.Sprint(t.chain))
-			continue
-		}
-		chains[i] += fmt.Sprintf(", %d", t.chain)
-	}
-	if len(all) < 2 {
-		return ""
-	}
-	var parts []string
-	for i, m := range all {
-		parts = append(parts, fmt.Sprintf("%v (chain %s)", m, text.Clip(chains[i])))
-	}
-	return "chains were begun by different builds: " + strings.Join(parts, "; ")
-}
-
 // Read reads the draws that Run has written to dir. If indices are given, Read reads only
 // the chains with these indices, counted from 0. Read returns an error and no draws if a
 // chain is missing or not finished, if a file is damaged, or if the files are not from
@@ -243,9 +218,6 @@ func (s *set) draws() *mcmc.Chains {
 		} else {
 			out.Meta = append(out.Meta, f)
 		}
-	}
-	if m := s.makers(); m != "" {
-		out.Notes = append(out.Notes, m)
 	}
 	for _, c := range s.chains {
 		for _, f := range c.trailer {

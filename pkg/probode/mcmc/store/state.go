@@ -21,11 +21,6 @@ type state struct {
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold
 
-	// Each element of `history` names a build of the program that resumed the chain, and
-	// the first iteration that this build computed. The header of the chain's file says
-	// which build started the chain.
-	history []string
-
 	// density holds the numbers that an Evaluator computes at the position of the chain.
 	density []float64
 
@@ -42,7 +37,7 @@ const (
 	// fields, and a CRC-64/ECMA of all that. Numbers are little-endian; slices begin with
 	// their length.
 	stateMagic   = "PROBODES"
-	stateVersion = 2
+	stateVersion = 3
 	stateHead    = 24
 	stateFoot    = 8
 
@@ -60,10 +55,6 @@ func (s *state) encode() []byte {
 	word(s.bodyCRC)
 	word(s.headCRC)
 	word(uint64(s.length))
-	word(uint64(len(s.history)))
-	for _, h := range s.history {
-		slice([]byte(h))
-	}
 	word(uint64(len(s.density)))
 	for _, v := range s.density {
 		word(math.Float64bits(v))
@@ -124,9 +115,6 @@ func decodeState(data []byte) (*state, error) {
 		return b
 	}
 	s := &state{body: int64(word()), bodyCRC: word(), headCRC: word(), length: int64(word())}
-	for range count(8) {
-		s.history = append(s.history, string(slice()))
-	}
 	for range count(8) {
 		s.density = append(s.density, math.Float64frombits(word()))
 	}

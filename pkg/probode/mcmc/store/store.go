@@ -77,10 +77,8 @@ type Options struct {
 // the last few iterations that preceded the saved state. The chain continues only if the
 // results agree, bit for bit, with the saved log density and the saved state. A new
 // version of the program can therefore resume a chain begun by an earlier version,
-// provided that both versions compute the same numbers. If a different version of the
-// program resumes a chain, Run records that version in a note in the file. If the
-// results do not agree, Run returns an error, which says whether rounding can explain
-// the difference.
+// provided that both versions compute the same numbers. If the results do not agree, Run
+// returns an error, which says whether the difference is small enough for rounding.
 //
 // Run returns an error if no suitable starting point is found for a chain, if a file
 // cannot be written, or if a setting is out of range. Everything that was saved before
@@ -91,7 +89,7 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 	if err != nil {
 		return err
 	}
-	s := &study{Settings: whole, meta: o.Meta, maker: thisMaker(o.Version)}
+	s := &study{Settings: whole, meta: o.Meta, maker: maker(o.Version)}
 	switch {
 	case s.MinESS > 0:
 		panic("store: MinESS is set, but a run that writes files has a fixed number of draws: set MinESS to 0")
@@ -150,12 +148,12 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 			return err
 		}
 	}
-	if err := compare(ctx, dir, files, s, l); err != nil {
+	if err := compare(dir, files, s, l); err != nil {
 		return err
 	}
 	for _, f := range active {
 		if f.state != nil {
-			if err := f.restore(ctx, s.maker); err != nil {
+			if err := f.restore(ctx); err != nil {
 				return err
 			}
 		}

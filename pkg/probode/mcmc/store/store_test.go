@@ -291,7 +291,7 @@ func TestRunFormat(t *testing.T) {
 	head, tail, _ := strings.Cut(text, "lp__,θ₁,log_σ__β,y.1,y.2\n")
 	want := "# format = probode-draws-1\n# model = standard normal\n# alpha = 0.2\n# note = The chains began far off.\n" +
 		"# seed = 9223372036854775813\n# start = " + beginning(whole) + "\n# chain = 2\n# num_chains = 3\n# num_samples = 4\n# num_warmup = 0\n# thin = 2\n" +
-		"# probode = v1.2.3\n# go = " + runtime.Version() + "\n# arch = " + runtime.GOARCH + "\n# rounding = " + rounding() + "\n" +
+		"# probode = v1.2.3\n# go = " + runtime.Version() + "\n# arch = " + runtime.GOARCH + "\n" +
 		"# num_stats = 1\n# num_params = 2\n# name.3 = \"log σ, β\"\n"
 	if head != want {
 		t.Errorf("the file begins with\n%s\nwant\n%s", head, want)
@@ -514,7 +514,7 @@ func TestRunRefusesDamage(t *testing.T) {
 	newer[8]++
 	n := len(newer) - 8
 	binary.LittleEndian.PutUint64(newer[n:], crc64.Checksum(newer[:n], crcTable))
-	refused(t, "a newer state", with(state, string(newer)), s, "the file uses version 3 of the format, but this program reads version 2")
+	refused(t, "a newer state", with(state, string(newer)), s, "the file uses version 4 of the format, but this program reads version 3")
 
 	calm := t.TempDir()
 	mustStream(t, calm, s)

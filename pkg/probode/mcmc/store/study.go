@@ -17,7 +17,7 @@ type study struct {
 	mcmc.Settings
 	meta  []mcmc.Field
 	start string // see beginning
-	maker maker
+	maker []mcmc.Field
 }
 
 func (s *study) fields(chain int) []mcmc.Field {
@@ -33,7 +33,7 @@ func (s *study) fields(chain int) []mcmc.Field {
 		number("num_warmup", s.BurnIn),
 		number("thin", s.Thin),
 	)
-	return append(out, s.maker[:]...)
+	return append(out, s.maker...)
 }
 
 // beginning hashes the first starting point of chain 1, so that runs with other starting
@@ -49,7 +49,7 @@ const lengthKey = "num_samples"
 
 // ownKeys must not be in Meta. save_warmup and stan_version have a meaning for ArviZ, and
 // Run writes the others.
-var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
+var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch
 	num_stats num_params checksum save_warmup stan_version`)
 
 func checkMeta(meta []mcmc.Field) error {
