@@ -416,8 +416,8 @@ func subtract(dst, z []float64, c float64, u []float64) {
 	}
 }
 
-// differentiate: with Current and Predictor a step solves Γu = w, Γ = inv × I − J, and du
-// = Γ⁻¹ (dw + dJ u − dinv u).
+// differentiate uses that, with Current and Predictor, a step solves Γu = w, where
+// Γ = inv × I − J, so that du = Γ⁻¹ (dw + dJ u − dinv u).
 func (a *moulton) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
 	w, i := a.differentiator(tg.M, true), a.last()
 	a.set(i, s)
@@ -529,9 +529,9 @@ func newReverseMoulton(a *moulton) *reverseMoulton {
 	return b
 }
 
-// reverse: with Current and Predictor a step solves Γu = w. For the gradient λ with
-// respect to u, that with respect to w is μ = Γ⁻ᵀλ, and with respect to Γ −μuᵀ, the
-// gradient of −μᵀΓu.
+// reverse uses that, with Current and Predictor, a step solves Γu = w. For the gradient λ
+// with respect to u, that with respect to w is μ = Γ⁻ᵀλ, and that with respect to Γ is
+// −μuᵀ, which is the gradient of −μᵀΓu.
 func (a *moulton) reverse(to *probode.Adjoint, s *probode.Step) error {
 	i := a.history.reverse(to)
 	if a.transpose == nil {

@@ -101,7 +101,7 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	return nil
 }
 
-// errCoupled: conditioning on such an observation makes the blocks dependent.
+// errCoupled is about observations that would make the blocks dependent.
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // Predict computes the predictive distribution of each observed value at each time, and

@@ -168,8 +168,8 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 	return level
 }
 
-// markRoot: near the root the density is about proportional to that of N(root, (AᵀA)⁻¹),
-// with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
+// markRoot uses that the density near a root is about proportional to that of
+// N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)

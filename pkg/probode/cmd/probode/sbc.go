@@ -41,8 +41,8 @@ curve, are within the bands with probability 0.95.
 
 const maxSets = 1_000_000
 
-// leastRanks: with fewer draws, a rank shows little more than whether the parameter is
-// smaller or larger than the draws.
+// leastRanks is the smallest number of draws with which a rank shows more than whether the
+// parameter is smaller or larger than the draws.
 const leastRanks = 3
 
 func sbcVerb(ctx context.Context, args []string, out io.Writer) error {

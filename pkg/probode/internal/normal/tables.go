@@ -51,8 +51,8 @@ func init() {
 	}
 }
 
-// reaches: a point at x is below the curve if |x| is less than `share` times the width of
-// the strip.
+// reaches notes that a point at x is below the curve if |x| is less than `share` times the
+// width of the strip.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1

@@ -48,8 +48,8 @@ func changed(was, is []float64) *change {
 	return c
 }
 
-// cause: 1e-9 is far above the rounding of several thousand solver steps, and far below
-// the effect of another model or setting.
+// cause blames rounding up to 1e-9, which is far above that of several thousand solver
+// steps, and far below the effect of another model or setting.
 func (c *change) cause() string {
 	if c.relative > 1e-9 {
 		return "the model, the solver or the sampler has changed since the chain was started: undo the change, or start again in another directory"
