@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
-	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // small is a small model file, in which tests make every kind of mistake.
@@ -87,10 +85,7 @@ func TestModelFile(t *testing.T) {
 }
 
 func TestModelFileRefused(t *testing.T) {
-	for _, c := range []struct {
-		old, new string
-		want     string
-	}{
+	refused(t, small, [][3]string{
 		{"name: small", "nam: small", "m.yaml:1: the file has a key nam: want name, time, parameters"},
 		{"odes:", "equations:", "neither the key “odes”"},
 		{"stateId: A", "stateId: k", "m.yaml:12: k appears twice, first on line 4"},
@@ -153,15 +148,44 @@ func TestModelFileRefused(t *testing.T) {
 		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data lists d.csv twice: list each file only once"},
 		{"[d.csv]", "[e.csv]", "e.csv: cannot be opened"},
 		{"[d.csv]", "{d.csv: 1}", "m.yaml:20: data is not a list"},
-	} {
-		p, err := loadMap(t, small, "m.yaml", c.old, c.new)
+	})
+	refused(t, population, [][3]string{
+		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: give numbers, or choose one of the priors"},
+		{"2 * between}", "2 * between, nominalValue: 1}", "parameter shift has both a nominalValue and a prior that depends on other parameters"},
+		{"2 * between}", "2 * nothing}", "nothing, which is not defined"},
+		{"perCondition: 1", "perCondition: yes", `perCondition is "yes": want 1 or 0`},
+		{"state: x, amount: 100", "state: y, amount: 100", "dose tablet goes into y, which is not a state"},
+		{"duration: 2", "duration: -2", "the time in the key “duration” is -2: want a positive number"},
+		{"duration: 2", "duration: inf", "the time in the key “duration” is +Inf: want a positive number"},
+		{"duration: 2", "duration: x", "m.yaml:14: the duration of dose infusion depends on x: want a formula that contains only parameters"},
+		{"duration: 2, time: 20", "duration: 2, time: time", "m.yaml:14: the time of dose infusion depends on time: want"},
+		{"time: 20, every: 3", "time: 20, every: drip", "m.yaml:14: the time of dose infusion depends on drip: want"},
+		{"time: 20, every: 3, count: 2}", "time: half, every: 3, count: 2}\nassignments:\n  - {assignmentId: twice, formula: 2 * half}\n  - {assignmentId: half, formula: x / 2}", "the time of dose infusion depends on half: want"},
+		{"count: 2}\n  - {doseId: inf", "count: 1e9}\n  - {doseId: inf", `“count” is "1e9": want a whole number`},
+		{"{drip: 5}", "{typical: 5}", "event pump sets the estimated parameter typical"},
+		{"{drip: 5}", "{level: 5}", "event pump sets level, which is not a state"},
+		{"drip, nominalValue: 0", "drip", "m.yaml:8: parameter drip is not estimated and has no nominalValue"},
+		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has a discrete distribution, but a lowerLimit requires"},
+		{"noiseFormula: 2, lowerLimit: 20", "noiseFormula: 2, lowerLimit: 0, observableTransformation: log", "m.yaml:18: lowerLimit is 0, but the scale of level is log: want a limit > 0"},
+		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 5", "the value 20 at t = 15 is impossible under bayes.Binomial"},
+		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40.5", "Binomial: Trials is 40.5: want a whole number"},
+	})
+}
+
+// refused checks that each change of a text in the files, from old to new, gives an error
+// of one line.
+func refused(t *testing.T, files map[string]string, changes [][3]string) {
+	t.Helper()
+	for _, c := range changes {
+		p, err := loadMap(t, files, "m.yaml", c[0], c[1])
 		if err == nil {
-			t.Errorf("%q: no error: %+v", c.new, p)
-			continue
+			var l *LogLikelihood
+			if l, err = p.LogLikelihood(LikelihoodSettings{}); err == nil {
+				_, err = l.At(t.Context(), l.Nominal(), false)
+			}
 		}
-		var e *source.Error
-		if msg := err.Error(); !errors.As(err, &e) || !strings.Contains(msg, c.want) || strings.Contains(msg, "\n") {
-			t.Errorf("%q:\n got %s\nwant %s", c.new, msg, c.want)
+		if err == nil || !strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line with %q", c[1], err, c[2])
 		}
 	}
 }

@@ -117,13 +117,6 @@ func TestSetAfterPreequilibration(t *testing.T) {
 	}
 }
 
-func TestSizeAfterPreequilibration(t *testing.T) {
-	_, err := loadMap(t, tiny, "p.yaml", "conditionId\tinput", "conditionId\tc", "c0\t0", "c0\t2")
-	if err == nil || !strings.Contains(err.Error(), "c.tsv:3: compartment that changes after preequilibration is not supported") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestWriteSimulations(t *testing.T) {
 	p, err := loadMap(t, tiny, "p.yaml")
 	if err != nil {
@@ -204,17 +197,6 @@ func TestEventsAtOnce(t *testing.T) {
 	}
 	if _, err := p.WritePEtab(t.TempDir()); err == nil || !strings.Contains(err.Error(), "events g and e_2 happen at the same time") {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestPreequilibrationAndTime(t *testing.T) {
-	_, err := loadMap(t, tiny, "p.yaml", "{k*A*(1 + input)}", "{k*A*(1 + input*time)}", "c0\t0", "c0\t2")
-	if err == nil || !strings.Contains(err.Error(), "m.xml:5: preequilibration that depends on the time is not supported") {
-		t.Errorf("%v", err)
-	}
-	// Without an input nothing depends on the time.
-	if _, err := loadMap(t, tiny, "p.yaml", "{k*A*(1 + input)}", "{k*A*(1 + input*time)}"); err != nil {
-		t.Error(err)
 	}
 }
 

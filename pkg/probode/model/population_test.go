@@ -257,38 +257,3 @@ data: d.csv
 		}
 	}
 }
-
-func TestPopulationRefuses(t *testing.T) {
-	for _, c := range []struct{ from, to, want string }{
-		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: give numbers, or choose one of the priors"},
-		{"2 * between}", "2 * between, nominalValue: 1}", "parameter shift has both a nominalValue and a prior that depends on other parameters"},
-		{"2 * between}", "2 * nothing}", "nothing, which is not defined"},
-		{"perCondition: 1", "perCondition: yes", `perCondition is "yes": want 1 or 0`},
-		{"state: x, amount: 100", "state: y, amount: 100", "dose tablet goes into y, which is not a state"},
-		{"duration: 2", "duration: -2", "the time in the key “duration” is -2: want a positive number"},
-		{"duration: 2", "duration: inf", "the time in the key “duration” is +Inf: want a positive number"},
-		{"duration: 2", "duration: x", "m.yaml:14: the duration of dose infusion depends on x: want a formula that contains only parameters"},
-		{"duration: 2, time: 20", "duration: 2, time: time", "m.yaml:14: the time of dose infusion depends on time: want"},
-		{"time: 20, every: 3", "time: 20, every: drip", "m.yaml:14: the time of dose infusion depends on drip: want"},
-		{"time: 20, every: 3, count: 2}", "time: half, every: 3, count: 2}\nassignments:\n  - {assignmentId: twice, formula: 2 * half}\n  - {assignmentId: half, formula: x / 2}", "the time of dose infusion depends on half: want"},
-		{"count: 2}\n  - {doseId: inf", "count: 1e9}\n  - {doseId: inf", `“count” is "1e9": want a whole number`},
-		{"{drip: 5}", "{typical: 5}", "event pump sets the estimated parameter typical"},
-		{"{drip: 5}", "{level: 5}", "event pump sets level, which is not a state"},
-		{"drip, nominalValue: 0", "drip", "m.yaml:8: parameter drip is not estimated and has no nominalValue"},
-		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has a discrete distribution, but a lowerLimit requires"},
-		{"noiseFormula: 2, lowerLimit: 20", "noiseFormula: 2, lowerLimit: 0, observableTransformation: log", "m.yaml:18: lowerLimit is 0, but the scale of level is log: want a limit > 0"},
-		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 5", "the value 20 at t = 15 is impossible under bayes.Binomial"},
-		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40.5", "Binomial: Trials is 40.5: want a whole number"},
-	} {
-		p, err := loadMap(t, population, "m.yaml", c.from, c.to)
-		if err == nil {
-			var l *LogLikelihood
-			if l, err = p.LogLikelihood(LikelihoodSettings{}); err == nil {
-				_, err = l.At(context.Background(), l.Nominal(), false)
-			}
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: error %v, want one line with %q", c.to, err, c.want)
-		}
-	}
-}

@@ -172,6 +172,10 @@ func TestRefused(t *testing.T) {
 		{[]string{"c1\t1\n", "c1\t1\nc1\t2\n"}, "c.tsv:4: condition c1 appears twice", ""},
 		{[]string{"conditionId\tinput", "conditionId\tk"}, "c.tsv:2: condition c0 sets k, which is also in the parameter table", ""},
 
+		{[]string{"conditionId\tinput", "conditionId\tc", "c0\t0", "c0\t2"}, "c.tsv:3: compartment that changes after preequilibration is not supported", "compartment that changes after preequilibration"},
+		{[]string{"{k*A*(1 + input)}", "{k*A*(1 + input*time)}", "c0\t0", "c0\t2"}, "m.xml:5: preequilibration that depends on the time is not supported", "preequilibration that depends on the time"},
+		{[]string{"{k*A*(1 + input)}", "{k*A*(1 + input*time)}"}, "", ""}, // without an input nothing depends on the time
+
 		// measurements
 		{[]string{"a\tc0\tc1\t0.5", "b\tc0\tc1\t0.5"}, "d.tsv:2: observable b is not defined", ""},
 		{[]string{"a\tc0\tc1\t0.5", "a\tc9\tc1\t0.5"}, "d.tsv:2: condition c9 is not defined", ""},
