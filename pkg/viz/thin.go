@@ -12,8 +12,10 @@ const maxVertices = 48000
 // pixel is not visible.
 const tolerance = 0.3 // pixels
 
+// maxRun is two or three vertices for each pixel of a line.
 const maxRun = 2400
 
+// ECharts is slow with more than maxMarkers in a layer.
 const maxMarkers = 6000
 
 // thinning chooses k so that every kth path and point make at most about maxVertices.

@@ -80,6 +80,7 @@ func (w *whitening) state(a *Archive) {
 	}
 }
 
+// mostDense is the largest dimension of a full covariance that is estimated from draws alone.
 const mostDense = 100
 
 // A learner estimates a covariance from windows of draws, as Stan does: none at first,

@@ -79,7 +79,8 @@ const (
 	restTolerance = 1e-10
 	// The state is steady if no component has changed over the last two spans by more
 	// than `settled` times its largest absolute value so far.
-	settled  = 1e-11
+	settled = 1e-11
+	// The search ends with an error at the time restLast after the start.
 	restLast = 1e14
 )
 

@@ -35,6 +35,7 @@ type mark struct {
 	width    float64
 }
 
+// reach is the size of a mark in standard deviations of the peak.
 const reach = 8
 
 const (
@@ -144,6 +145,7 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
+// The log density on the sides of the box must be at least `edge` below its maximum.
 const edge = 50
 
 // sideLevel also updates `top`.

@@ -38,6 +38,7 @@ func (s *Law) Roots() [][]float64 {
 	return s.roots
 }
 
+// farthest is the largest distance of a root from the mean, in units of size, for d > 1.
 const farthest = 1e12
 
 // size returns the largest magnitude in Z, Mean and Z − Mean, or 1.

@@ -10,7 +10,8 @@ const (
 	// A run gets a warning for R̂ > wellMixed, or below fewEach effective draws per
 	// chain.
 	wellMixed, fewEach = 1.01, 100
-	mostFailing        = 0.01
+	// mostFailing is the share of failed solves above which a run gets a warning.
+	mostFailing = 0.01
 	// astray is the largest difference between the two estimates of an effect, by weights
 	// and by runs, in standard errors of the latter. Chance alone exceeds it with
 	// probability 1/16,000.
@@ -31,6 +32,8 @@ const (
 	// than unvisitedSize times the threshold.
 	unvisitedSize = 0.5
 
+	// The error of the reference is measured at referenceDraws draws, and at most the share
+	// mostFailed of the weighted draws may fail.
 	referenceDraws = 100
 	mostFailed     = 0.01
 	// mostMissed is the largest share of the reference posterior without draws. A
@@ -44,6 +47,7 @@ const (
 	// rounding below smallestPath.
 	roughPath, smallestPath = 0.1, 1e-8
 
+	// mostLooks limits the interim analyses.
 	mostLooks = 4
 	// growth is the default budget in multiples of the first number of draws.
 	growth = 8

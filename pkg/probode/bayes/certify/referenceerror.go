@@ -22,7 +22,8 @@ const (
 	// step size is the longest time span divided by ManySteps. The solver evaluates f at
 	// both ends and in the middle of each step, so it notices every pulse of f that lasts
 	// for at least half a step.
-	ManySteps   = 1 << 16
+	ManySteps = 1 << 16
+	// manyRounded is the relative error by rounding over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
 )
 

@@ -118,6 +118,7 @@ type set struct {
 	short   bool
 }
 
+// Run gives up after `redraws` draws of θ in succession have failed.
 const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {

@@ -17,7 +17,7 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const maxEnds = 256 << 20
+const maxEnds = 256 << 20 // bytes of a file by fit -json
 
 const mostEnds = 8
 

@@ -30,11 +30,12 @@ const (
 
 const (
 	// Intervals below `close` times the span again and again approach a limit.
-	close   = 1e-10
+	close = 1e-10
+	// The run ends with an error after `repeats` such intervals in succession.
 	repeats = 3
 	// The run ends with an error, too, after `many` events within `dense` times the span.
 	many, dense = 1000, 1e-3
-	chain       = 1000
+	chain       = 1000 // jumps at one time
 )
 
 // Rounding is the largest difference between two times that are regarded as equal when an
