@@ -234,6 +234,9 @@ var short = assess.Settings{Weighed: 120, Sampler: sample.Deterministic{}, Chain
 // No report on a small random model contradicts itself. No verdict on a decay is wrong by
 // more than half the threshold; the true effect comes from quadrature.
 func TestNoReportContradictsItself(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	verdicts := map[string]int{}
 	for seed := range uint64(32) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -279,6 +282,9 @@ func TestNoReportContradictsItself(t *testing.T) {
 // twenty seeds there are never both verdicts, on neither of the two, and none calls the
 // mean negligible.
 func TestSmallPhantomsGiveOneVerdict(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	straight := func(beta0, beta1 bayes.Distribution) *bayes.Posterior {
 		p := dragons(0.125)
 		p.Method = methods.RungeKutta{Tableau: methods.Heun}
@@ -324,6 +330,9 @@ func TestSmallPhantomsGiveOneVerdict(t *testing.T) {
 // do not bring back what it cuts off, so that no reweighting is recommended, and no number
 // of a remedy is one that was not measured.
 func TestRemediesOfAPosteriorThatIsCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, prior := range map[string]bayes.Distribution{"log-normal": distuv.LogNormal{Mu: 1, Sigma: 1}, "uniform": distuv.Uniform{Min: 0, Max: 30}} {
 		for _, h := range []float64{0.5, 0.25, 0.125} {
 			m := decayModel{method: methods.RungeKutta{}, growth: rk4, prior: prior, times: []float64{2, 4, 6}, y: []float64{0.06, -0.05, 0.03}, sigma: 0.1, h: h}

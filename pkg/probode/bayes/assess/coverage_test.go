@@ -124,6 +124,9 @@ func ints(x []int) string { return strings.Trim(fmt.Sprint(x), "[]") }
 // draws. An interval that holds in 92 % of runs holds in fewer than 14 of 20 with a
 // probability of 4e-4, for each of four numbers.
 func TestReweightedErrorsHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := reweightedModels[2]
 	mean, sd, khat, _ := r.covered(t, 1, 1000, 20, r.truth(t, 20000))
 	t.Logf("of 20: means %v, sds %v, k̂ up to %.2f", mean, sd, khat[len(khat)-1])

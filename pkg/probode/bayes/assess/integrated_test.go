@@ -90,6 +90,9 @@ func filterMoments(t *testing.T, kappa2 float64) (mean, sd float64) {
 // were exact, and it is off by -0.075 sd. With a large one it is twice too wide. In both
 // cases the report says that κ² does not suit the solver.
 func TestIntegratedAgainstQuadrature(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	mean, sd := assessMoments(t, 0, 0)
 	for _, c := range []struct {
 		of     marginal.Integrated
@@ -120,6 +123,9 @@ func TestIntegratedAgainstQuadrature(t *testing.T) {
 // The reference posterior has two modes, and a coarse filter damps the fast oscillation of
 // one of them. The remaining mode must not be called right.
 func TestIntegratedMissesAMode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	c, err := cases.Named("alias")
 	if err != nil {
 		t.Fatal(err)

@@ -106,6 +106,9 @@ func compare(t *testing.T, heading string, texts ...[]byte) {
 // Every name of docs/json.md is written, and no other. Three reports together have all
 // of them: one of steps, one of tolerances, and one with two modes.
 func TestJSONIsAsDocumented(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	s := assess.Settings{Steps: []float64{0.125, 0.25}, Weighed: 200, Chains: mcmc.Settings{Draws: 500, BurnIn: 200, Seed: 2}, Calibrate: calibrate.Settings{Paths: 50}}
 	var texts [][]byte
 	for _, tolerances := range [][]probode.Tolerance{nil, {{Relative: 1e-2, Absolute: []float64{1e-3}}}} {
@@ -190,6 +193,9 @@ func sane(t *testing.T, text []byte) {
 // The eight cases of the command, each with one step, keep what the documentation
 // says.
 func TestJSONOfCases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range []string{"dragons", "dragons-uniform", "alias", "pk-mm", "boluses", "influenza"} {
 		p := caseOf(t, name)
 		p.Alpha = 0.1

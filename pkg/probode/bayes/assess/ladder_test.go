@@ -21,6 +21,9 @@ import (
 // so that classical inference costs more solves than the frozen steps among the
 // remedies; a tight tolerance is negligible, by quadrature of the reference posterior.
 func TestLadderOfTolerances(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, methods.Radau{}} {
 		p := assessPosterior(0)
 		p.Method, p.Mesh = m, nil

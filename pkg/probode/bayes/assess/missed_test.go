@@ -233,6 +233,9 @@ func TestNothingToCount(t *testing.T) {
 // Where the reference fails at a part of the draws nothing is said to do that fails
 // there as well.
 func TestNothingWouldDo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := plane(distuv.Normal{Mu: 1, Sigma: 0.2}, func(f []float64, t float64, _, th []float64) {
 		f[0] = th[0]
 		// A window that Euler's method, which is exact, does not look into.

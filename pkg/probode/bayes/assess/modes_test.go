@@ -87,6 +87,9 @@ func dragonMass(p *bayes.Posterior, h float64) float64 {
 // The dragons are found out at h = ½ whatever the seed, with the phantom where it is
 // and the mass that quadrature gives it, and below β1 = 10 there is none at h = ¼.
 func TestDragons(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range []string{"dragons", "dragons-uniform"} {
 		p := caseOf(t, name)
 		want := dragonMass(p, 0.5)
@@ -134,6 +137,9 @@ func TestDragons(t *testing.T) {
 // is a phantom: .5 within .05, ten standard errors of a share that changes in a
 // tenth of 24 000 iterations.
 func TestAlias(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.05}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if v := a.Steps[0].Deterministic.Verdict; v != assess.Negligible {
 		t.Errorf("%v: %q", v, a.Warnings())
@@ -195,6 +201,9 @@ func TestModes(t *testing.T) {
 // has moved by most of its own width. That is what the certificate foretells there, to
 // the second order of a shift of one standard deviation.
 func TestShiftWithinMode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.25, 0.125, 0.05}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if e := a.Steps[0].Deterministic.Effects[0]; e.Verdict != assess.Matters || !slices.ContainsFunc(a.Steps[0].Modes, missed) || !(math.Abs(math.Abs(e.Mean.Bias)-1) < 0.1 && e.Mean.Ratio < 0.01) {
 		t.Errorf("h = 0.25: %+v, lost %+v", e, a.Steps[0].Modes)

@@ -52,6 +52,9 @@ func decays(step float64) *bayes.Posterior {
 // errors, false alarms 2e-4. The first 500 draws of a chain are too few for a verdict. The step 1/4 is too far off for weights. It is sampled by
 // itself, and matters.
 func TestSharedDraws(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	a := quick(t, decays(1./64), assess.Settings{Steps: []float64{0.25, 1. / 64}, Auto: true, MaxDraws: 2000, Weighed: 1000, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
 		Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 2}})
 	coarse, fine := a.Steps[0].Deterministic, a.Steps[1].Deterministic
@@ -90,6 +93,9 @@ func TestSharedDrawsTakeTooLong(t *testing.T) {
 // and the true ratios of the standard deviations, known by quadrature, respect the bounds. One
 // of the 80 draws repeats the draw before it, so there are 79 points.
 func TestBound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	a := quick(t, decays(1./1024), assess.Settings{Steps: []float64{1. / 64, 1. / 1024}, Weighed: 80, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
 		Chains: mcmc.Settings{Draws: 20, BurnIn: 200, Seed: 2}})
 	coarse, fine := a.Steps[0].Bound, a.Steps[1].Bound

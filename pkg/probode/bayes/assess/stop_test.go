@@ -41,6 +41,9 @@ func (s stopping) Err() error {
 
 // Wherever an assessment is stopped, it says so: what is not whole does not look whole.
 func TestStoppedAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	s := assess.Settings{Steps: []float64{0.5, 0.125}, Weighed: 100, Chains: mcmc.Settings{Draws: 100, BurnIn: 100, Chains: 2, Seed: 2}, Calibrate: calibrate.Settings{Paths: 40}}
 	run := func(n int64) (int64, error) {
 		ctx, stop := context.WithCancel(context.Background())

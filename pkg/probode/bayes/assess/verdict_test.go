@@ -98,6 +98,9 @@ func TestHeavyTailsAreJudgedByQuantiles(t *testing.T) {
 // mean of z² over 60 seeds is χ²₆₀/60, outside of (.5, 1.75) with probability 2e-3 for
 // each of two numbers if z is normal with a variance of 1. The seeds are fixed.
 func TestQuantileErrorsHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const seeds = 60
 	var m, s float64
 	for seed := range uint64(seeds) {
