@@ -51,7 +51,7 @@ func (Auto) Noise(d int) probode.Noise { return additive(d, DormandPrince.Order)
 
 func (Auto) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
 	a := &auto{p: p, choosing: g == nil, explicit: newRungeKutta(p, DormandPrince)}
-	for _, v := range []*[]float64{&a.explicit.last, &a.df, &a.dx, &a.vector} {
+	for _, v := range []*[]float64{&a.df, &a.dx, &a.vector} {
 		*v = make([]float64, p.Dim())
 	}
 	for j := range a.states {
@@ -116,17 +116,12 @@ func (a *auto) start(s *probode.Step) error {
 }
 
 // needImplicit makes the implicit part.
-func (a *auto) needImplicit() error {
+func (a *auto) needImplicit() (err error) {
 	if a.implicit != nil {
 		return nil
 	}
-	s, err := newImplicit(a.p, radau3())
-	if err != nil {
-		return err
-	}
-	s.crosses = true
-	a.implicit = &filtered{implicit: s}
-	return nil
+	a.implicit, err = Radau{}.filtered(a.p)
+	return err
 }
 
 func (a *auto) step(s *probode.Step) error {

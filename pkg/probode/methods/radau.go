@@ -51,6 +51,16 @@ func (m Radau) Order() int                { return 2*m.stages() - 1 }
 func (m Radau) Noise(d int) probode.Noise { return additive(d, m.Order()) }
 
 func (m Radau) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, error) {
+	s, err := m.filtered(p)
+	if err != nil {
+		return nil, err
+	}
+	out := s.stepper()
+	out.LocalError = s.localError
+	return out, nil
+}
+
+func (m Radau) filtered(p *probode.Problem) (*filtered, error) {
 	table := radau3()
 	if m.stages() == 2 {
 		table = radau2()
@@ -60,9 +70,7 @@ func (m Radau) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, e
 		return nil, err
 	}
 	s.crosses = true
-	out := s.stepper()
-	out.LocalError = (&filtered{implicit: s}).localError
-	return out, nil
+	return &filtered{implicit: s}, nil
 }
 
 // filtered is an implicit stepper that estimates its own error.

@@ -110,7 +110,6 @@ func (m RungeKutta) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepp
 	r := newRungeKutta(p, m.tableau())
 	s := &probode.Stepper{Step: r.step, Run: r.run, Differentiate: r.differentiate, Reverse: r.reverse}
 	if r.tab.Embedded != nil {
-		r.last = make([]float64, p.Dim())
 		s.LocalError = r.localError
 	}
 	return s, nil
@@ -136,6 +135,9 @@ func newRungeKutta(p *probode.Problem, tab *Tableau) *rungeKutta {
 	r := &rungeKutta{p: p, tab: tab, stage: make([]float64, p.Dim())}
 	for range tab.B {
 		r.k = append(r.k, make([]float64, p.Dim()))
+	}
+	if tab.Embedded != nil {
+		r.last = make([]float64, p.Dim())
 	}
 	return r
 }
