@@ -2,12 +2,15 @@ package methods_test
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // Nanoseconds a step, with noise.
@@ -17,6 +20,59 @@ func BenchmarkStep(b *testing.B) {
 			b.Run(p.Name+" "+name, func(b *testing.B) { bench(b, p, name, false) })
 		}
 	}
+}
+
+// Time of a run under error control, and its correct digits at five times, relative to the
+// largest value of each component: Auto beside its two parts, and BDF.
+func BenchmarkAuto(b *testing.B) {
+	stiff, stiffer := problems.VanDerPol(1e3), problems.VanDerPol(1e5)
+	stiff.Name, stiffer.Name = "van der Pol 1e3", "van der Pol 1e5"
+	for _, p := range []*probode.Problem{problems.LotkaVolterra(), problems.FitzHughNagumo(), problems.Pleiades(), problems.Burgers(50),
+		problems.Robertson(), problems.HIRES(), problems.Oregonator(), stiff, stiffer} {
+		for _, name := range []string{"auto", "dp5", "radau5", "bdf"} {
+			if name == "dp5" && (p == stiffer || p.Name == "Robertson" || p.Name == "Oregonator") {
+				continue // more than a million steps
+			}
+			for _, rel := range []float64{1e-4, 1e-6, 1e-8} {
+				b.Run(fmt.Sprintf("%s %s %g", p.Name, name, rel), func(b *testing.B) { benchRun(b, p, name, rel) })
+			}
+		}
+	}
+}
+
+func benchRun(b *testing.B, p *probode.Problem, name string, rel float64) {
+	m, err := catalog.Parse(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var times []float64
+	for k := range 5 {
+		times = append(times, p.Span[0]+(p.Span[1]-p.Span[0])*float64(k+1)/5)
+	}
+	accurate, err := reference.Solve(b.Context(), p, times, reference.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	path, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: rel}, MaxSteps: 1e5}}.Bind(b.Context(), p, nil, times)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d := p.Dim()
+	x, theta, size := make([]float64, len(times)*d), slices.Clone(p.Theta), make([]float64, d)
+	for i := 0; b.Loop(); i++ {
+		theta[0] = p.Theta[0] * (1 + 1e-15*float64(i%2)) // at the θ of the last run nothing is computed
+		if err := path.States(b.Context(), x, theta, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i, v := range accurate.X {
+		size[i%d] = max(size[i%d], math.Abs(v))
+	}
+	var off float64
+	for i, v := range accurate.X {
+		off = max(off, math.Abs(x[i]-v)/size[i%d])
+	}
+	b.ReportMetric(-math.Log10(off), "digits")
 }
 
 // Nanoseconds a step with its derivative along each parameter.
