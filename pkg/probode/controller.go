@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/onset"
+	"github.com/probode/probode/pkg/probode/internal/pole"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/internal/yardstick"
@@ -41,6 +42,7 @@ type controller struct {
 	set   Frozen
 	theta []float64
 	now   *field.Window
+	guard *pole.Guard
 
 	step    *Stepper
 	chooser string // the name of the method
@@ -81,9 +83,9 @@ type controller struct {
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
 	d := p.Dim()
-	c := &controller{given: p, p: p, chooser: m.String(), fixed: fixed, set: f, theta: theta, now: new(field.Window), q: float64(m.Order()) + 1, most: 5, watch: p.triggers()}
-	if len(fixed.events) > 0 {
-		c.p = p.Wrapped(field.Wrap{Window: c.now})
+	c := &controller{given: p, p: p, chooser: m.String(), fixed: fixed, set: f, theta: theta, now: new(field.Window), guard: pole.New(d, p.Poles), q: float64(m.Order()) + 1, most: 5, watch: p.triggers()}
+	if len(fixed.events) > 0 || c.guard != nil {
+		c.p = p.Wrapped(field.Wrap{Window: c.now, Guard: c.guard})
 	}
 	c.set.MaxSteps = cmp.Or(c.set.MaxSteps, 1e6)
 	c.set.Max = cmp.Or(c.set.Max, math.Inf(1))
@@ -225,6 +227,7 @@ func (c *controller) start() (h float64, err error) {
 	c.origin, c.goal = len(c.times)-1, 0
 	t := c.times[c.origin]
 	c.one = Step{T: t, Index: c.origin, X: c.x, Theta: c.theta}
+	c.guard.Begin(t, c.x, c.theta)
 	if c.step.Start != nil {
 		err = c.step.Start(&c.one)
 	}
@@ -576,6 +579,9 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 // reason returns an error that says why even the shortest step from t fails. If the last
 // step failed, the argument `err` is the error of that step; otherwise it is nil.
 func (c *controller) reason(err error, t, to float64) error {
+	if met := c.guard.Stuck(c.p.Span[1] - c.p.Span[0]); met != "" {
+		return fmt.Errorf("%w: %s", ErrField, met)
+	}
 	for _, at := range [2]float64{to, t} {
 		if c.p.F(c.err, at, c.x, c.theta); !vector.Finite(c.err) {
 			return fmt.Errorf("%w: F is %s at t = %.17g", ErrField, text.Vector(c.err), at)
@@ -613,7 +619,11 @@ func (c *controller) try() (float64, error) {
 	if err := c.errs(c.err, &c.one); err != nil {
 		return 0, err
 	}
-	return c.worst(c.err), nil
+	size := c.worst(c.err)
+	if size <= 1 && !c.guard.Pass(c.one.End, c.next) {
+		size = math.Inf(1)
+	}
+	return size, nil
 }
 
 // worst returns the largest local error of the current step, in units of the tolerance. If

@@ -66,6 +66,14 @@ type Problem struct {
 	// FTheta are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
+	// Poles names parts of f that may be infinite, such as fractions. If there are any,
+	// F may be called with a dst of length d + len(Poles), and then also writes, after f,
+	// the denominator of each: a continuous function of (t, x, θ) that is zero where the
+	// part is infinite. No solver steps across such a zero, or uses f beyond it, unless f
+	// stays finite there, as V/(exp(V) − 1) does. A run that cannot go on without this
+	// ends with an error. It does not matter if F leaves the denominators as they are.
+	Poles []string
+
 	// X0 is the initial state; its length is the dimension d.
 	X0 []float64
 

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/field"
+	"github.com/probode/probode/pkg/probode/internal/pole"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -48,6 +49,7 @@ type Solver struct {
 	jac      *linalg.Matrix
 	lin      *field.Linearizer
 	now      *field.Window // the times at which F may be called
+	guard    *pole.Guard
 	replaced *field.Replacement
 	stop     *progress.Stop // of the context of Bind; shared by clones
 	cause    func() error
@@ -106,11 +108,11 @@ func (s *Solver) on(g *Grid) (err error) {
 		own := *s.g
 		own.orders, s.g = nil, &own
 	}
-	s.now, s.replaced = new(field.Window), new(field.Replacement)
+	s.now, s.guard, s.replaced = new(field.Window), pole.New(s.d, s.p.Poles), new(field.Replacement)
 	inside := *s.p
 	inside.replaced = s.replaced
-	if s.inside = &inside; len(s.g.events) > 0 {
-		s.inside = inside.Wrapped(field.Wrap{Window: s.now})
+	if s.inside = &inside; len(s.g.events) > 0 || s.guard != nil {
+		s.inside = inside.Wrapped(field.Wrap{Window: s.now, Guard: s.guard})
 	}
 	s.quiet = min(s.noise.Quiet, s.g.seg[0].to)
 	s.step, err = s.m.Stepper(s.inside, s.g)
@@ -336,6 +338,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	} else if len(memory) > 0 {
 		s.step.Restore(memory)
 	}
+	defer s.guard.End()
 	n := s.normals()
 	tangents := s.tangents
 	if tangents != nil && !tangents.live {
@@ -347,6 +350,9 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	for j := s.g.segment(from); i < to; j++ {
 		seg := &s.g.seg[j]
 		s.now.Interval = seg.now
+		if i < seg.to {
+			s.guard.Begin(s.g.t[i], row(z, i, d), theta)
+		}
 		if i == seg.from && i < seg.to {
 			if err := s.begin(i, z, theta); err != nil {
 				return s.Fail(i, theta, row(z, i, d), err)
@@ -363,6 +369,11 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 				}
 			} else {
 				i, err = s.advance(z, i, end, n, theta, xi)
+			}
+			if err != nil || !s.guard.Pass(s.g.t[i], row(z, i, d)) {
+				if met := s.guard.Met(); met != "" {
+					err = fmt.Errorf("%w: %s", ErrField, met)
+				}
 			}
 			if err != nil {
 				return s.Fail(i, theta, row(z, i, d), err)

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode/internal/pole"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -66,6 +67,8 @@ type Wrap struct {
 	// goroutines at the same time.
 	More   int
 	Factor bool
+	// Guard, if not nil, watches F: see pole.Guard.
+	Guard *pole.Guard
 	// Before, if not nil, is called before every call of F and FJ. If it returns false, f is
 	// not computed, and its first component becomes NaN.
 	Before func() bool
@@ -83,7 +86,7 @@ func (f *Field) Wrapped(w Wrap) *Field {
 		value, lambdas = make([]float64, f.Dim), make([]float64, f.Dim)
 	}
 	if f.F != nil {
-		q.F = func(dst []float64, t float64, x, theta []float64) {
+		q.F = w.Guard.Watch(func(dst []float64, t float64, x, theta []float64) {
 			if w.Before != nil && !w.Before() {
 				dst[0] = math.NaN()
 				return
@@ -91,7 +94,7 @@ func (f *Field) Wrapped(w Wrap) *Field {
 			if f.F(dst, now.nearest(t), x, theta[:n:n]); w.Factor {
 				multiply(dst, theta[n])
 			}
-		}
+		})
 	}
 	if f.FJ != nil {
 		q.FJ = func(dst, jac []float64, t float64, x, theta []float64) {

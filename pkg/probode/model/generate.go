@@ -43,7 +43,7 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{s: &e.system, q: q}
+	g := &generator{s: &e.system, q: q, poles: p.poles(e.model.start)}
 	body := fmt.Sprintf("// %s returns %s.\nfunc %s() *probode.Problem {\nreturn %s\n}\n",
 		name, strings.Join(strings.Fields(text.Printable(q.Name)), " "), name, g.problem(e.hybrid))
 	if g.err != nil {
@@ -72,9 +72,10 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 }
 
 type generator struct {
-	s   *system
-	q   *probode.Problem // of s
-	err error
+	s     *system
+	q     *probode.Problem // of s
+	poles func(s *system) []expr.Pole
+	err   error
 
 	weight string // the name of the slice of weights in a gradient
 }
@@ -96,11 +97,22 @@ func (g *generator) problem(hybrid *system) string {
 	if q.Noiseless != nil {
 		fmt.Fprintf(&b, "Noiseless: %#v,\n", q.Noiseless)
 	}
+	if q.Poles != nil {
+		fmt.Fprintf(&b, "Poles: %#v,\n", q.Poles)
+	}
 	if q.Band != nil {
 		fmt.Fprintf(&b, "Band: &probode.Bandwidth{Lower: %d, Upper: %d},\n", q.Band.Lower, q.Band.Upper)
 	}
 
-	fmt.Fprintf(&b, "F: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(vector("dst", g.s.rates)))
+	fmt.Fprintf(&b, "F: func(dst []float64, t float64, x, theta []float64) {\n%s", g.statements(vector("dst", g.s.rates)))
+	if q.Poles != nil {
+		var zeros []expr.Assignment
+		for i, pole := range g.poles(g.s) {
+			zeros = append(zeros, expr.Assignment{To: fmt.Sprintf("dst[%d]", d+i), Value: pole.Zero})
+		}
+		fmt.Fprintf(&b, "if len(dst) > %d {\n%s}\n", d, g.statements(zeros))
+	}
+	b.WriteString("},\n")
 	both := append(vector("f", g.s.rates), matrix("jac", expr.Jacobian(g.s.rates, g.s.states), inJacobian(q))...)
 	fmt.Fprintf(&b, "FJ: func(f, jac []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(both))
 	if len(q.Theta) > 0 {
@@ -117,7 +129,7 @@ func (g *generator) problem(hybrid *system) string {
 		b.WriteString("},\n")
 	}
 	if hybrid != nil {
-		h := &generator{s: hybrid, q: q.Hybrid, err: g.err}
+		h := &generator{s: hybrid, q: q.Hybrid, poles: g.poles, err: g.err}
 		fmt.Fprintf(&b, "Hybrid: %s,\n", h.problem(nil))
 		g.err = h.err
 	}

@@ -17,11 +17,15 @@ func generatedPK() *probode.Problem {
 		Theta:      []float64{1.2, 8, 2.5, 20, 0.1, 100, 12},
 		TimeUnit:   "h",
 		Autonomous: true,
+		Poles:      []string{"vmax*(central/volume)/(km + central/volume)"},
 		F: func(dst []float64, t float64, x, theta []float64) {
 			t1 := float64(theta[0] * x[0])
 			t2 := x[1] / theta[3]
 			dst[0] = -t1
 			dst[1] = t1 - theta[1]*t2/(theta[2]+t2)
+			if len(dst) > 2 {
+				dst[2] = theta[2] + x[1]/theta[3]
+			}
 		},
 		FJ: func(f, jac []float64, t float64, x, theta []float64) {
 			t1 := float64(theta[0] * x[0])

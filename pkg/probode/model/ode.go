@@ -110,6 +110,7 @@ type compiledInstance struct {
 	title  string
 	params []string // parameters of the problem
 	moves  []int    // indices of the parameters on which states depend
+	poles  func(s *system) []expr.Pole
 
 	ode *probode.Problem
 	pre *steadyFinder // steady state of preequilibration; nil if there is none
@@ -117,7 +118,7 @@ type compiledInstance struct {
 }
 
 func (p *File) compile(e *Instance) (*compiledInstance, error) {
-	c := &compiledInstance{e: e, params: p.paramNames(), title: e.model.Name}
+	c := &compiledInstance{e: e, params: p.paramNames(), title: e.model.Name, poles: p.poles(e.model.start)}
 	if c.title == "" {
 		c.title = p.Name
 	}
@@ -187,7 +188,7 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 		}
 	}
 
-	q.F = newProgram(inputs, s.rates, c.params...).eval
+	c.rates(q, s, inputs)
 	q.Band = band(s)
 	both := lazily(inputs, s.rates, func() [][]*expr.Node { return expr.Jacobian(s.rates, s.states) }, inJacobian(q), c.params...)
 	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both().eval(f, jac, t, x, theta) }
@@ -199,6 +200,41 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 	c.start(q, s, inputs)
 	c.events(q, s, inputs)
 	return q
+}
+
+// poles returns a function that lists the poles that a solution could pass: those whose
+// denominators do not depend on parameters alone.
+func (p *File) poles(start float64) func(s *system) []expr.Pole {
+	positive := map[string]bool{expr.Time: start >= 0}
+	for _, q := range p.Params {
+		positive[q.ID] = q.Lower >= 0 || q.Scale == Log || q.Scale == Log10
+	}
+	return func(s *system) []expr.Pole {
+		list := expr.Poles(func(name string) bool { return positive[name] }, s.rates...)
+		return slices.DeleteFunc(list, func(pole expr.Pole) bool {
+			return !slices.ContainsFunc(pole.Zero.Symbols(), func(name string) bool { return name == expr.Time || slices.Contains(s.states, name) })
+		})
+	}
+}
+
+func (c *compiledInstance) rates(q *probode.Problem, s *system, inputs []string) {
+	plain := newProgram(inputs, s.rates, c.params...)
+	q.F = plain.eval
+	outputs := slices.Clone(s.rates)
+	for _, pole := range c.poles(s) {
+		q.Poles, outputs = append(q.Poles, text.Clip(pole.Part.String())), append(outputs, pole.Zero)
+	}
+	if q.Poles == nil {
+		return
+	}
+	both := sync.OnceValue(func() *program { return newProgram(inputs, outputs, c.params...) })
+	q.F = func(dst []float64, t float64, x, theta []float64) {
+		if len(dst) > len(x) {
+			both().eval(dst, t, x, theta)
+			return
+		}
+		plain.eval(dst, t, x, theta)
+	}
 }
 
 // pullback returns NaN if a derivative is not finite, which it may be in an inactive

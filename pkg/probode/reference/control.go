@@ -24,6 +24,7 @@ const (
 // restart discards the step sizes that were chosen before an event.
 func (e *integration) restart() {
 	e.fresh = false
+	e.guard.Begin(e.t, e.x, e.theta)
 	for _, r := range e.rules {
 		if r != nil {
 			// The field `natural` is the step length that error control would choose if
@@ -189,7 +190,7 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		r.best[j] = H * factor
 		r.cost[j] = r.work[j] / r.best[j]
 		if j >= first && err <= 1 {
-			if r.family == implicit && !r.plausible(e, H) {
+			if r.family == implicit && !r.plausible(e, H) || !e.passes(H) {
 				r.natural = H / 4
 				return j, false
 			}
@@ -217,6 +218,14 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 			return j, false
 		}
 	}
+}
+
+// passes reports whether no pole of f lies before the end of a step of length H.
+func (e *integration) passes(H float64) bool {
+	for k, dx := range e.tab[0] {
+		e.at[k] = e.x[k] + (e.low[k] + dx)
+	}
+	return e.guard.Pass(e.t+(e.tLow+H), e.at)
 }
 
 // order chooses the order and the length of the next step so as to minimise the work per
@@ -326,6 +335,9 @@ func (e *integration) move() bool {
 func (e *integration) stuck() error {
 	if e.stop.Ended() {
 		return errStopped
+	}
+	if met := e.guard.Stuck(e.p.Span[1] - e.p.Span[0]); met != "" {
+		return fmt.Errorf("%w: %s", probode.ErrField, met)
 	}
 	if e.badT == e.badT {
 		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and even very short steps from t = %.6g fail: the solution may not exist after this time", probode.ErrField, e.badT, text.Vector(e.badX), e.theta, e.t)

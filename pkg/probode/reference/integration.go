@@ -7,6 +7,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/field"
+	"github.com/probode/probode/pkg/probode/internal/pole"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
@@ -41,6 +42,7 @@ type integration struct {
 	divided bool      // the last step was the first of the two parts of a step
 	nudge   []float64 // factors of the arguments of f; nil for none
 
+	guard    *pole.Guard    // of the poles; nil if there are none
 	triggers *trigger.Watch // of the events with a Trigger; nil if there are none
 	shown    []float64      // the states that were stored last, all for the same time
 	shownAt  float64        // this time
