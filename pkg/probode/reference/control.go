@@ -19,6 +19,9 @@ const (
 	safety  = 0.94 // factor of the step
 	aim     = 0.65 // error that the next step should have, in units of the tolerance
 	longest = 10   // largest ratio of successive steps
+	// After so many steps in succession that may be short because of rounding errors of t,
+	// the integration finds out whether they are.
+	mostShort = 50
 )
 
 // restart discards the step sizes that were chosen before an event.
@@ -63,7 +66,7 @@ func (e *integration) reach(target float64, i int) error {
 			r.natural = max(r.natural, least) // near zero, the state says little
 			e.seeInput(min(r.natural, rest))
 		}
-		if r.natural < least {
+		if r.natural < least || e.short > mostShort && e.blurred() {
 			return e.stuck()
 		}
 
@@ -102,6 +105,9 @@ func (e *integration) reach(target float64, i int) error {
 				e.restart()
 				continue
 			}
+			if e.short++; e.p.Autonomous || H > 0x1p16*ulp(e.t) {
+				e.short = 0
+			}
 			e.advance(H)
 			e.divided = cut && H < limit
 			if H == rest {
@@ -116,6 +122,21 @@ func (e *integration) reach(target float64, i int) error {
 			e.consider(H, cut)
 		}
 	}
+}
+
+// blurred reports whether rounding errors of t change f by more than the tolerance, as they
+// do near a singularity at a known time. No step length can then meet the tolerance. Of a
+// component that has just left zero, distance knows how inaccurate it may be.
+func (e *integration) blurred() bool {
+	e.short = 0
+	e.p.F(e.f, e.t, e.x, e.theta)
+	e.p.F(e.prev, math.Nextafter(e.t, math.Inf(1)), e.x, e.theta)
+	for k, f := range e.f {
+		if math.IsInf(e.left[k], -1) && math.Abs(e.prev[k]-f) > e.set.Relative*math.Abs(f) {
+			return true
+		}
+	}
+	return false
 }
 
 // seeInput shortens the first step of a segment if f(t, x) changes so soon after t that

@@ -58,6 +58,7 @@ type integration struct {
 	badX         []float64
 	steps        int
 	rejected     int
+	short        int // steps in succession that are short compared with t
 	implicitOnes int
 }
 
