@@ -62,9 +62,11 @@ func (b *bdf) approach(y []float64, s *probode.Step) bool {
 // whether its remaining error is a small fraction of the permitted one. With the fraction
 // that CVODE uses, 0.1, the log-likelihoods of published models had up to ten times the
 // error that they have if the equations are solved up to rounding errors, and cost the
-// same. If γ and h have changed since the factors were computed, the factors are those of
-// cI − J for another c; the mean of both c, in the sense of 2cc′/(c + c′), is the best
-// factor of the residual if nothing is known about J.
+// same. Unlike CVODE, it measures the rate of convergence in every step: with a Jacobian
+// that has become much too large, as near a pole, every correction is small. If γ and h
+// have changed since the factors were computed, the factors are those of cI − J for another
+// c; the mean of both c, in the sense of 2cc′/(c + c′), is the best factor of the residual
+// if nothing is known about J.
 func (b *bdf) iterateKept(permitted []float64) bool {
 	const (
 		most     = 4
@@ -92,7 +94,7 @@ func (b *bdf) iterateKept(permitted []float64) bool {
 		switch {
 		case size-size != 0 || m > 0 && size > 2*before:
 			return false
-		case size*min(1, cmp.Or(e.rate, 1)) <= fraction:
+		case size == 0 || m > 0 && size < before/2 && size*e.rate <= fraction:
 			return true
 		}
 		before = size
