@@ -1,7 +1,6 @@
 package probode
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -117,10 +116,12 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 // an attempt of DP5 takes 7 evaluations of F, and one of Radau5 usually 10 to 30.
 type Adaptive struct {
 	Tolerance
-	// Max bounds the length of a step; zero means no bound.
+	// Max bounds the length of a step. Zero means 1/128 of the span if f depends on time,
+	// because a longer step could pass over a smooth pulse in f, and otherwise no bound.
+	// +Inf means no bound.
 	Max float64
 	// MaxSteps bounds the number of steps of a run, in addition to the number of times at
-	// which a step must end, such as those of data. Zero means 10⁴. The number of steps
+	// which a step must end, such as those of data. Zero means 10⁶. The number of steps
 	// always has a bound, because a sampler may propose a θ at which a run would take a
 	// very long time.
 	MaxSteps int
@@ -137,10 +138,11 @@ func (a Adaptive) Halved() Adaptive {
 	return a
 }
 
-func (a Adaptive) frozen() Frozen {
-	f := Frozen(a)
-	f.MaxSteps = cmp.Or(f.MaxSteps, 1e4)
-	return f
+func (a Adaptive) frozen(p *Problem) Frozen {
+	if a.Max == 0 && !p.Autonomous {
+		a.Max = (p.Span[1] - p.Span[0]) / 128
+	}
+	return Frozen(a)
 }
 
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
@@ -173,7 +175,7 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 			return b.Bind(ctx, s, q, at, times)
 		})
 	}
-	path := &adaptivePath{p: p, m: m, set: a.frozen(), times: times}
+	path := &adaptivePath{p: p, m: m, set: a.frozen(p), times: times}
 	if err := path.place(at); err != nil {
 		return nil, err
 	}

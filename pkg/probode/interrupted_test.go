@@ -167,7 +167,7 @@ func computations(t *testing.T) (list []computation) {
 		return say(c.Alpha), nil
 	})
 	samplers := []sample.Sampler{sample.Deterministic{}, sample.NUTS{}, sample.SplitHMC{}, sample.Tempering{Temperatures: 3}, sample.PCNWithinGibbs{}, sample.Hamiltonian{},
-		sample.PseudoMarginal{}, sample.PseudoMarginal{Particles: 5}, sample.ExpectedLikelihood{Paths: 4}, sample.DelayedAcceptance{}, sample.DelayedAcceptance{Second: Setup{Method: methods.Radau{}, Mesh: Uniform(0.25)}},
+		sample.PseudoMarginal{}, sample.PseudoMarginal{Particles: 5}, sample.ExpectedLikelihood{Paths: 4},
 		sample.RedrawOnAccept{}, sample.Reweighted{}}
 	for _, s := range samplers {
 		q := *p
@@ -223,14 +223,10 @@ func computations(t *testing.T) (list []computation) {
 			if err != nil {
 				return nil, err
 			}
-			return say(plan.Why, plan.Caution, plan.Posterior.Modes.Highest().Theta), nil
+			return say(plan.Why, plan.Posterior.Modes.Highest().Theta), nil
 		})
 	}
-	plan := &sample.Plan{Posterior: p, Sampler: sample.Deterministic{}}
-	add("sample.Plan.Check", func(ctx context.Context) (fmt.Stringer, error) {
-		s, err := plan.Check(ctx, draws)
-		return say(s), err
-	})
+	add("sample.CheckSolver", func(ctx context.Context) (fmt.Stringer, error) { return sample.CheckSolver(ctx, p, draws, 0) })
 	add("sample.Reweight", func(ctx context.Context) (fmt.Stringer, error) {
 		c, err := sample.Reweight(ctx, p, draws, Setup{Mesh: reference.Accurate{}}, 0)
 		if err != nil {

@@ -19,6 +19,16 @@ type Tolerance struct {
 	Absolute []float64
 }
 
+// Times returns the tolerance multiplied by a positive factor.
+func (t Tolerance) Times(factor float64) Tolerance {
+	t.Relative *= factor
+	t.Absolute = slices.Clone(t.Absolute)
+	for k := range t.Absolute {
+		t.Absolute[k] *= factor
+	}
+	return t
+}
+
 func (t Tolerance) check(d int) error {
 	if !(t.Relative >= 0) || math.IsInf(t.Relative, 1) {
 		return fmt.Errorf("the relative tolerance is %g: want a finite number ≥ 0", t.Relative)

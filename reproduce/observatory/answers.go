@@ -147,7 +147,7 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	if p.Modes != nil {
 		calibrating -= p.Modes.Seconds // counted by Measure
 	}
-	sampler := r.sampler(&p, fine)
+	sampler := r.sampler(fine)
 	got, err := sample.Measure(ctx, &p, sampler, mcmc.Settings{Draws: o.draws, Seed: o.seed + 2, Workers: 1})
 	if err != nil {
 		return err

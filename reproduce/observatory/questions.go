@@ -152,14 +152,12 @@ type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise
 	method probode.Method // of the coarse posterior; nil for solver
-	// sampler returns the sampler for the model p. The argument `fine` is the same model
-	// with the accurate solver. For delayed acceptance, sampler() also changes the solver of
-	// p to the accurate solver.
-	sampler func(p, fine *bayes.Posterior) sample.Sampler
+	// sampler returns the sampler. The argument `fine` is the model with the accurate solver.
+	sampler func(fine *bayes.Posterior) sample.Sampler
 }
 
-func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
-	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
+func always(s sample.Sampler) func(fine *bayes.Posterior) sample.Sampler {
+	return func(*bayes.Posterior) sample.Sampler { return s }
 }
 
 var remedies = []remedy{
@@ -168,13 +166,8 @@ var remedies = []remedy{
 	{name: "noise, paper's rule and sampler", noise: ruleNamed(asInPaper), sampler: always(sample.RedrawOnAccept{})},
 	{name: "noise, log score", noise: ruleNamed("log"), sampler: always(sample.PCNWithinGibbs{})},
 	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: always(sample.PCNWithinGibbs{})},
-	{name: "reweighting", sampler: func(_, fine *bayes.Posterior) sample.Sampler {
+	{name: "reweighting", sampler: func(fine *bayes.Posterior) sample.Sampler {
 		return sample.Reweighted{Accurate: fine.Setup, Workers: 1}
-	}},
-	{name: "delayed acceptance", sampler: func(p, fine *bayes.Posterior) sample.Sampler {
-		d := sample.DelayedAcceptance{First: p.Setup}
-		p.Method, p.Mesh = fine.Method, probode.Uniform(fine.StepSize())
-		return d
 	}},
 	{name: "ignore the error, EK1", method: rodeoFilter, sampler: always(sample.Deterministic{})},
 	{name: "Fenrir", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(marginal.Integrated{})},

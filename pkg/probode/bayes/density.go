@@ -41,6 +41,7 @@ type solveState struct {
 	broken bool            // a solve was stopped because the context had ended
 	fault  error           // the panic of a function of the model
 	work   int             // number of steps of the solvers
+	failed func(theta []float64)
 }
 
 // A Part of a Density evaluates the likelihood of one experiment.
@@ -153,8 +154,19 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 		e.err, e.broken = context.Cause(e.ctx), true
 	default:
 		e.evaluate(parts, theta, xi, solve)
+		e.report(theta)
 	}
 	return e.ll, e.err
+}
+
+// OnFailure lets f be called with θ whenever the equations cannot be solved at θ. It does
+// not concern solves that were interrupted, or clones of e.
+func (e *Density) OnFailure(f func(theta []float64)) { e.failed = f }
+
+func (e *Density) report(theta []float64) {
+	if e.err != nil && e.failed != nil && e.fault == nil && !e.broken {
+		e.failed(theta)
+	}
 }
 
 // evaluate stores its results where recovered can change them: return values that a

@@ -58,6 +58,7 @@ func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64,
 	clear(dxi)
 	if e.fault == nil {
 		e.differentiate(dtheta, dxi, theta, xi)
+		e.report(theta)
 	}
 	if e.err != nil || math.IsInf(e.ll, -1) {
 		e.ll = math.Inf(-1)

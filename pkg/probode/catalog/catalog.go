@@ -1,4 +1,5 @@
-// Package catalog names the methods of this module, as the command line does.
+// Package catalog names the methods of this module, as the command line does, and the
+// solver that is used where none is named.
 package catalog
 
 import (
@@ -66,6 +67,13 @@ func variants() (list []namedMethod) {
 		}
 	}
 	return list
+}
+
+// Default returns the setup with which a density, or a path without noise, is computed if
+// nobody names a solver. The steps are chosen anew at every θ, so that no θ is solved with
+// less accuracy than another.
+func Default() probode.Setup {
+	return probode.Setup{Method: methods.BDF{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}
 }
 
 // Help describes in one line the names that Parse accepts.

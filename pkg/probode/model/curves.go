@@ -50,7 +50,7 @@ func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([
 		out = append(out, &bayes.Prediction{T: times, Names: data[i].Names})
 	}
 	posterior := f.posterior
-	posterior.Mesh, posterior.GridAt = steps{Tolerance: probode.Tolerance{Relative: 1e-6}}, f.linear(problem.starts()[0])
+	posterior.Mesh, posterior.GridAt = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}, f.linear(problem.starts()[0])
 	d, err := bayes.NewDensity(ctx, &posterior)
 	if err != nil {
 		return nil, nil, err

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -34,10 +33,7 @@ type LikelihoodSettings struct {
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
 	Method probode.Method
 
-	// MaxStep is the largest allowed step. If the right-hand side depends on time, the
-	// zero value means 1/128 of the span. No step can then skip a pulse that is longer
-	// than this limit. If the right-hand side does not depend on time, the zero value
-	// means no limit. The value +Inf always means no limit.
+	// MaxStep is the largest allowed step: see probode.Adaptive.
 	MaxStep float64
 
 	// If StepSize is positive, the solver takes equal steps of at most this size between
@@ -65,45 +61,14 @@ func (s *LikelihoodSettings) mesh(how solve) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
 	}
-	m := steps{Tolerance: s.Tolerance, max: s.MaxStep, halved: how.halved}
+	m := probode.Adaptive{Tolerance: s.Tolerance, Max: s.MaxStep}
 	if how.relative > 0 {
 		m.Relative = how.relative
 	}
+	if how.halved {
+		return m.Halved()
+	}
 	return m
-}
-
-// steps is Adaptive with the upper bound on the step of LikelihoodSettings.MaxStep;
-// `most` limits the number of steps (zero: 10⁶).
-type steps struct {
-	probode.Tolerance
-	max    float64
-	most   int
-	halved bool
-}
-
-func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
-	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
-	switch {
-	case math.IsInf(m.max, 1):
-		a.Max = 0
-	case m.max == 0:
-		a.Max = LongestStep(p)
-	}
-	if m.halved {
-		a = a.Halved()
-	}
-	return a.Bind(ctx, s, p, at, times)
-}
-
-// LongestStep returns the bound on the length of a step that LikelihoodSettings.MaxStep =
-// 0 stands for. If f depends on time, the bound is 1/128 of the span: a longer step could
-// miss a smooth pulse in f(t), such as a Gaussian, because no switch marks the time of the
-// pulse. Otherwise there is no bound, and the result is 0.
-func LongestStep(p *probode.Problem) float64 {
-	if p.Autonomous {
-		return 0
-	}
-	return (p.Span[1] - p.Span[0]) / 128
 }
 
 const (

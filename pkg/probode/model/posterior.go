@@ -9,8 +9,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/methods"
-	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
@@ -23,13 +22,8 @@ import (
 // the file gives no prior has a uniform prior between its bounds, on the scale of the
 // parameter.
 //
-// In the Setup of the posterior, Method is Radau of order 5, and Alpha is 0, so there is
-// no solver noise. If the model has an event with a trigger, or a rate that jumps when a
-// state crosses a threshold, error control chooses the steps separately for each θ.
-// Otherwise error control chooses one grid at the nominal parameters, and this grid is
-// used for all θ. The relative tolerance of
-// the error control is 10⁻⁶. To see the effect of another solver, change Method, Mesh and
-// Alpha.
+// The Setup of the posterior is catalog.Default(), without solver noise. To see the effect
+// of another solver, change Method, Mesh and Alpha.
 //
 // Observe computes an additional column for each noise formula that is neither a number
 // nor a parameter, such as 0.1 + 0.05 x. All data in an additional column are NaN.
@@ -45,7 +39,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	if err := p.complete(theta); err != nil {
 		return nil, err
 	}
-	b := &bayes.Posterior{Setup: probode.Setup{Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}}}
+	b := &bayes.Posterior{Setup: catalog.Default()}
 	for _, i := range p.estimated() {
 		prior, err := newScalePrior(&p.Params[i])
 		if err != nil {
@@ -65,9 +59,6 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 		}
 		x, _ := p.observed(c, theta, p.estimated(), false)
 		b.Experiments = append(b.Experiments, x...)
-		if e.hybrid != nil || slices.ContainsFunc(e.events, func(v equations.Event) bool { return v.Trigger != nil }) {
-			b.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}} // no fixed grid knows the times
-		}
 	}
 	switch {
 	case len(b.Params) == 0:

@@ -88,7 +88,9 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 
 // coarse limits the number of steps, because searches try values of θ for which a solve
 // would take a very long time.
-func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
+func (f *fitting) coarse() probode.Mesh {
+	return probode.Adaptive{Tolerance: f.set.Tolerance, MaxSteps: 2e4}
+}
 
 // Value includes the log densities of the priors if Map is set.
 func (f *search) Value(x []float64) float64 {
@@ -327,7 +329,7 @@ func (f *search) refine(a *shape.Ascent) error {
 	}
 	mesh := byProblem{}
 	for i, q := range f.partOf {
-		mesh[f.posterior.Experiments[i].Problem] = steps{Tolerance: v.Instances[slices.Index(f.fine.parts, q)].Tolerance, most: 1e5}
+		mesh[f.posterior.Experiments[i].Problem] = probode.Adaptive{Tolerance: v.Instances[slices.Index(f.fine.parts, q)].Tolerance, MaxSteps: 1e5}
 	}
 	if !f.solved(mesh, a.X) {
 		return f.failed
@@ -341,7 +343,7 @@ func (f *search) refine(a *shape.Ascent) error {
 	return nil
 }
 
-type byProblem map[*probode.Problem]steps
+type byProblem map[*probode.Problem]probode.Adaptive
 
 func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	return b[p].Bind(ctx, s, p, at, times)

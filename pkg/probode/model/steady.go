@@ -134,7 +134,7 @@ func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 }
 
 func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
-	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
+	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
 	if err != nil {
 		return nil, nil, err

@@ -522,10 +522,9 @@ func TestAssessRunsAreIndependent(t *testing.T) {
 // The work is that of Compare for the same sampler, in which the steps of the
 // solvers are counted: within a tenth, as chains of other seeds accept differently,
 // by 2 % of the draws. To count moves would give four times as many for the
-// filter, which takes a path in four pieces, and for delayed acceptance leave out
-// solves of one of its stages.
+// filter, which takes a path in four pieces.
 func TestAssessSolves(t *testing.T) {
-	for _, sampler := range []sample.Sampler{sample.PCNWithinGibbs{}, sample.PseudoMarginal{Particles: 20}, sample.DelayedAcceptance{Noise: true}} {
+	for _, sampler := range []sample.Sampler{sample.PCNWithinGibbs{}, sample.PseudoMarginal{Particles: 20}} {
 		s := mcmc.Settings{Draws: 100, BurnIn: 100, Seed: 1}
 		a := assessed(t, assessPosterior(0), assess.Settings{Steps: []float64{0.125}, Sampler: sampler, Weighed: 100, Chains: s, Calibrate: calibrate.Settings{Paths: 40}})
 		p := assessPosterior(0.125)

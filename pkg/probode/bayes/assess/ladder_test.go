@@ -8,13 +8,11 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
-	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // A ladder of tolerances, explicit and stiff: the steps are chosen again at every θ,
@@ -71,28 +69,6 @@ func TestLadderOfTolerances(t *testing.T) {
 	_, err := assess.Run(context.Background(), assessPosterior(0.1), assess.Settings{Steps: []float64{1}, Tolerances: []probode.Tolerance{{Relative: 1}}})
 	if err == nil {
 		t.Error("Steps and Tolerances: no error")
-	}
-}
-
-// A second look by the accurate solver gives the reference posterior, whatever the
-// first one is: equal steps of Euler's method that are off by .78 sd, or an adaptive
-// solver. Mean and log sd lie within 4.5 Monte Carlo standard errors of quadrature:
-// 4 checks, false alarms 3e-5 with normal errors.
-func TestDelayedAcceptanceBeforeTheAccurateSolver(t *testing.T) {
-	mean, sd := assessMoments(t, 0, 0)
-	adaptive := assessPosterior(0.25)
-	adaptive.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 0.3, Absolute: []float64{0.1}}}
-	for _, p := range []*bayes.Posterior{assessPosterior(0.25), adaptive} {
-		for _, by := range []probode.Setup{{Mesh: reference.Accurate{}}, {Method: methods.RungeKutta{}, Mesh: probode.Uniform(1. / 64)}} {
-			c, err := sample.Run(context.Background(), p, sample.DelayedAcceptance{Second: by}, mcmc.Settings{Draws: 2500, BurnIn: 500, Seed: 7})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := c.Summary()[0]
-			if math.Abs(m.Mean-mean) > 4.5*m.MCSE || math.Abs(m.SD-sd) > 4.5*m.MCSESD || m.BulkESS < 500 {
-				t.Errorf("%v: %g ± %g, sd %g ± %g: want %g and %g", by, m.Mean, m.MCSE, m.SD, m.MCSESD, mean, sd)
-			}
-		}
 	}
 }
 

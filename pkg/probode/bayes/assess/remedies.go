@@ -20,7 +20,7 @@ func (a *assessment) try() error {
 		return nil
 	}
 	a.say("remedies")
-	for _, one := range []func(){a.tryDelayed, a.tryFrozen, a.tryOthers} {
+	for _, one := range []func(){a.tryFrozen, a.tryOthers} {
 		if one(); a.ctx.Err() != nil {
 			break
 		}
@@ -41,22 +41,6 @@ func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairi
 	}
 	d.pair.visit(d.visited, a.mixed(d))
 	a.tried = append(a.tried, trial{kind, name, d})
-}
-
-func (a *assessment) tryDelayed() {
-	const kind = "delayed acceptance"
-	f := a.finest()
-	top, st := &a.ladder[0], &a.ladder[f]
-	if a.runs[f] == nil {
-		return
-	}
-	if f > 0 {
-		first := a.frozen(0, nil).Setup
-		a.attempt(kind, fmt.Sprintf("%s, %v before %v", kind, top, st), a.frozen(f, a.modes.steps[f].first), a.modes.steps[f].copy(), sample.DelayedAcceptance{First: first}, a.seed(2000))
-	}
-	if m := a.modes.steps[0]; m.modes != nil && a.modes.reference != nil {
-		a.attempt(kind, fmt.Sprintf("%s, %v before the accurate solver", kind, top), a.frozen(0, m.first), &pairing{modes: a.modes.reference}, sample.DelayedAcceptance{Second: a.plan.s.Accurate}, a.seed(2001))
-	}
 }
 
 // tryFrozen has no jumps of the likelihood, because the steps are the same for every θ.

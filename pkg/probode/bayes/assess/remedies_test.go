@@ -35,7 +35,7 @@ func TestRemedies(t *testing.T) {
 	if len(a.Remedies) == 0 || !a.Remedies[0].Recommended || a.Remedies[0].Seconds != least {
 		t.Fatalf("%+v", a.Remedies)
 	}
-	for _, kind := range []string{"nothing", "smaller step", "noise in the model", "reweighting", "delayed acceptance", "other solver"} {
+	for _, kind := range []string{"nothing", "smaller step", "noise in the model", "reweighting", "other solver"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no remedy of the kind %q: %+v", kind, kinds)
 		}

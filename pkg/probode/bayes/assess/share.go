@@ -8,19 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
-	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// The random walk of sample.Deterministic is too slow for some posteriors. Gradients are
-// expensive if the solver chooses new steps at every θ. If a random walk is too slow, the
-// reference posterior is sampled by parallel tempering or by a method that uses gradients.
-// The solver then uses the same sufficiently fine grid at every θ. If the chosen sampler
-// fails, a random walk is tried. For the random walk, the solver chooses its steps anew
-// at every θ, because a grid that is accurate near the modes may not be accurate
-// elsewhere.
+// The random walk of sample.Deterministic is too slow for some posteriors with several
+// parameters. The reference posterior is then sampled as sample.Choose recommends, with
+// catalog.Default as the solver. If these chains do not mix, a random walk is tried.
 //
 // Each draw gets a weight for the reference posterior, and a weight for the posterior at
 // each step of the ladder. The Monte Carlo error of the difference between two posteriors
@@ -39,7 +34,7 @@ import (
 
 const (
 	// A random walk works well for most shapes with fewer than manyParameters.
-	manyParameters = 5
+	manyParameters = 10
 	// patience limits the sampling of the first posterior if Settings.MaxTime is zero,
 	// from the beginning of Run.
 	patience = 4 * time.Minute
@@ -47,15 +42,15 @@ const (
 	explored = 10
 )
 
-// share samples the reference posterior by gradients or tempering, if sample.Choose
-// recommends it. If those chains do not mix, or no grid is accurate enough, it tries a
-// random walk, and after that bounds the effect (see Bound). If no further draws are to
-// be made, `slow` has the reason.
+// share samples the reference posterior by gradients or tempering, if there are many
+// parameters and sample.Choose recommends it. If those chains do not mix, it tries a random
+// walk, and after that bounds the effect (see Bound). If no further draws are to be made,
+// `slow` has the reason.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
 	}
-	q := a.p.SolvedBy(a.plan.s.Accurate)
+	q := a.p.SolvedBy(catalog.Default())
 	q.Modes = a.modes.reference
 	a.say("choice of the sampler")
 	best, err := sample.Choose(a.ctx, q, nil, a.plan.s.Chains)
@@ -64,7 +59,7 @@ func (a *assessment) share() error {
 	}
 	// If two posteriors share their draws, fewer draws are needed to compare them.
 	chains := a.plan.s.Chains
-	chains.Draws, chains.MinESS, chains.Start = min(chains.Draws, 500), math.Min(chains.MinESS, 1000), best.Start
+	chains.Draws, chains.MinESS, chains.Start = min(chains.Draws, 500), math.Min(chains.MinESS, 1000), nil
 	limit := cmp.Or(a.plan.s.MaxTime, patience)
 	var y *standard
 	var slow, good bool
@@ -73,7 +68,7 @@ func (a *assessment) share() error {
 		chains.MinESS = 0 // the draws have nearly that many effective ones, and the time that they take is known
 	}
 	switch best.Sampler.(type) {
-	case sample.NUTS, sample.SplitHMC, sample.Tempering:
+	case sample.NUTS, sample.Tempering:
 		a.impatient = true
 		y, err = a.drawAccurate(best.Posterior, best.Sampler, chains, a.seed(5000), limit, limit/4)
 		a.impatient = false
@@ -85,21 +80,13 @@ func (a *assessment) share() error {
 			a.common = true
 			return a.measureBy(y)
 		}
-	case sample.DelayedAcceptance:
-		slow, why, tried = true, saidNoGrid, "a random walk: "+saidNoGrid
 	default:
 		return nil
 	}
 	// A gradient-based sampler moves farther per iteration than a random walk, but the
 	// random walk performs many more iterations per second.
-	walk := *best.Posterior
-	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
-		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil
-	} else {
-		walk.Setup = shape.Lender.Or(walk.Setup)
-	}
 	chains.MinESS, chains.Thin = 0, explored
-	z, err := a.drawAccurate(&walk, sample.Deterministic{}, chains, a.seed(5001), limit, limit/8)
+	z, err := a.drawAccurate(best.Posterior, sample.Deterministic{}, chains, a.seed(5001), limit, limit/8)
 	if err == nil {
 		if z.usable && z.whole() && a.mixed(z.draws) {
 			a.common = true

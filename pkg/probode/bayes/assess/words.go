@@ -31,7 +31,6 @@ const (
 	saidSlow     = "no verdict: the reference posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
 	saidUnmixed  = "no verdict: the random-walk chains have not mixed (R̂ up to %.3g), and their draws give no useful bound on the effect of the solver's error; %s"
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
-	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
 	saidNotMixed = "the reference posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that the chains have reached"
 	saidNoNoise  = "one set of draws, made by the sampler %s, is used for all steps. Inference with noise would need a separate run of the sampler %v at each step, so noise and remedies were not assessed"
 

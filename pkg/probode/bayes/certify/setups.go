@@ -48,12 +48,7 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 	if !ok {
 		return s.WithStepSize(to)
 	}
-	by := to / size(s)
-	t.Relative *= by
-	t.Absolute = slices.Clone(t.Absolute)
-	for k := range t.Absolute {
-		t.Absolute[k] *= by
-	}
+	t = t.Times(to / size(s))
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
 		m.Tolerance = t

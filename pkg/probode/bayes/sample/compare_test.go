@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -32,8 +31,6 @@ func TestCompare(t *testing.T) {
 		deviates bool
 	}{
 		{sample.Deterministic{Proposal: walk}, classical, 1, 1, false},
-		{sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Proposal: walk}, classical, 0.25, 1.25, false},
-		{sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true, Proposal: walk}, noisy, 1.25, 2.25, false},
 		{sample.PCNWithinGibbs{Proposal: walk}, noisy, 1.9, 2.1, false},
 		{sample.PseudoMarginal{Particles: 8, Proposal: walk}, noisy, 0, 8.1, false},
 		{sample.PseudoMarginal{Particles: 8, Correlation: 0.9, Proposal: walk}, noisy, 0, 8.1, false},
@@ -71,7 +68,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	table := out.String()
-	for _, want := range []string{"solves/draw", "delayed acceptance, pcn", "effective draws, k̂ = "} {
+	for _, want := range []string{"solves/draw", "pcn", "effective draws, k̂ = "} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
 		}

@@ -305,35 +305,6 @@ func TestInvariance(t *testing.T) {
 			check("pcn with joint"+c.name, joined(), noise(k.state, func() { k.turn = turn; k.Step(nil) }), c.sound)
 		}
 
-		for _, noisy := range []bool{false, true} {
-			// A coarse solution of another θ, so that what it is put right by
-			// depends on θ and takes it all over the table.
-			coarse := toy(t, &toyRough)
-			coarse.Posterior().Experiments[0].Observe = func(dst []float64, _ float64, x, theta []float64) {
-				dst[0] = 3*[]float64{0, 2, 1, 3}[int(theta[0])] + x[0] + 1
-			}
-			d := newDelayed(newState(e, c.rule, 0, false), nil, coarse)
-			if noisy {
-				xi := newPCN(e, c.rule, 0)
-				d = newDelayed(xi.state, xi, coarse)
-			}
-			d.plain = math.Inf(1) // keeps the first stage in use, whatever it loses
-			step := func() {
-				d.coarse.LogLikelihood(d.theta, nil)
-				copy(d.fitCoarse, d.coarse.Expected())
-				d.e.LogLikelihood(d.theta, d.xi)
-				copy(d.fit, d.e.Expected())
-				d.Step(nil)
-			}
-			if noisy {
-				check("delayed acceptance with noise"+c.name, joined(), noise(d.state, step), c.sound)
-				continue
-			}
-			d.chance = b
-			check("delayed acceptance"+c.name, zero, transitions(b, 4, func(i int) { d.at(i, 1) }, step,
-				func() int { return int(d.theta[0]) }), c.sound)
-		}
-
 		// The state of the pseudo-marginal kernel is θ with the noises
 		// u = (ξ₁, ξ₂) of its two paths, and its distribution p(θ) p(u) p̂(Y | θ, u).
 		estimate := func(i int) float64 {

@@ -103,13 +103,27 @@ func (s NUTS) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 	surface := sync.OnceValue(func() *shape.Surface { return shape.NewSurface(e) })
 	return func(u []float64) mat.Symmetric {
-		p, m := shape.Point{X: slices.Clone(u)}, bayes.Mode{U: u}
+		p := shape.Point{X: slices.Clone(u)}
 		if !surface().Expand(&p) {
 			return nil
 		}
-		if invert(&m, p.Information); m.Shape == nil {
-			return nil
-		}
-		return m.Shape
+		return inverse(p.Information)
 	}
+}
+
+// inverse returns the inverse of the Fisher information, or nil if the computation fails.
+// Standard deviations above 10 in some direction are reduced to 10.
+func inverse(information *mat.SymDense) mat.Symmetric {
+	const widest = 10
+	var eigen mat.EigenSym
+	if !eigen.Factorize(information, true) {
+		return nil
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	out := mat.NewSymDense(information.SymmetricDim(), nil)
+	for i, v := range eigen.Values(nil) {
+		out.SymRankOne(out, 1/max(v, 1/(widest*widest)), vectors.ColView(i))
+	}
+	return out
 }

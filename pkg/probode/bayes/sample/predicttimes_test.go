@@ -140,7 +140,7 @@ func TestPredictOtherPaths(t *testing.T) {
 	chains := run(t, noisy, sample.PCNWithinGibbs{Proposal: walk}, 200)
 	accurate := probode.Setup{Mesh: probode.Uniform(0.02)}
 	coarse := infusion(probode.Uniform(0.5))
-	exact := run(t, coarse, sample.DelayedAcceptance{Proposal: walk, Second: accurate}, 200)
+	exact := run(t, coarse.SolvedBy(accurate), sample.Deterministic{Proposal: walk}, 200)
 	for name, err := range map[string]error{
 		"noise":    second(bayes.Predict(ctx, noisy, chains, between, 1)),
 		"accurate": second(bayes.Predict(ctx, coarse, exact, between, 1)),

@@ -124,7 +124,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 				return nil, err
 			}
 		}
-		if j.modes, err = findModes(ctx, drawn, sampler, s, s.Start == nil); err != nil {
+		if j.modes, err = findModes(ctx, drawn, s, s.Start == nil); err != nil {
 			return nil, err
 		}
 		if j.rule == nil {
@@ -132,7 +132,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		}
 	}
 	if s.Start == nil {
-		start, note := starts(e, j.modes, complete.Chains, 1, false)
+		start, note := starts(e, j.modes, complete.Chains)
 		j.settings.Start, j.notes = start, append(j.notes, note)
 	}
 	if f, ok := sampler.(Preparer); ok {
@@ -288,7 +288,7 @@ const mostStrain = 10
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	e := j.bound.Clone()
 	defer e.Bind(ctx)()
-	tried := evenly(chains.Pooled(), 40)
+	tried := evenly(chains.Draws, 40)
 	var notes []string
 	for i := range j.p.Experiments {
 		r := e.Part(i)
@@ -337,7 +337,12 @@ func (j *job) kernel(int) mcmc.Kernel {
 	if j.late != nil {
 		d.Bind(j.late)
 	}
-	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, max(0, j.settings.BurnIn)), d: d, late: j.late, stop: j.stop}
+	burnIn := max(0, j.settings.BurnIn)
+	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, burnIn), d: d, late: j.late, stop: j.stop}
+	if j.sampler.Target().Distribution == Classical {
+		k.failures = newFailures(d.Dim(), burnIn)
+		d.OnFailure(k.failures.add)
+	}
 	if _, ok := k.Kernel.(mcmc.Generator); !ok {
 		panic(fmt.Sprintf("sample: the kernel of %v is not an mcmc.Generator: want a kernel whose method Generate returns the quantities that bayes.Density.Quantities lists", j.sampler))
 	}
@@ -345,19 +350,24 @@ func (j *job) kernel(int) mcmc.Kernel {
 	return k
 }
 
-// tuned describes the values that the kernels have tuned, such as β.
+// tuned describes the values that the kernels have tuned, such as β, and the regions that
+// the draws lack.
 func (j *job) tuned() []string {
 	var all []string
 	what := ""
-	for _, k := range j.kernels {
+	var notes []string
+	for i, k := range j.kernels {
 		if w, v := k.tuned(); w != "" {
 			what, all = w, append(all, v)
 		}
+		if words := k.missing(); words != "" {
+			notes = append(notes, fmt.Sprintf("%s (chain %d)", words, i+1))
+		}
 	}
-	if all == nil {
-		return nil
+	if all != nil {
+		notes = append(notes, what+", by chain: "+strings.Join(all, ", "))
 	}
-	return []string{what + ", by chain: " + strings.Join(all, ", ")}
+	return notes
 }
 
 // solves divides the number of solver steps in all chains by j.full, the number of steps
@@ -380,7 +390,8 @@ type guard struct {
 	late context.Context         // the context of the solves; nil in tests
 	stop context.CancelCauseFunc // nil in tests
 
-	fault error // a panic in the kernel
+	fault    error     // a panic in the kernel
+	failures *failures // nil if the solver's noise is part of the model
 }
 
 var _ mcmc.Interruptible = (*guard)(nil)
@@ -411,7 +422,27 @@ func (k *guard) Init(x []float64, rng *rand.Rand) error {
 
 func (k *guard) Step(rng *rand.Rand) {
 	defer k.recovered()
-	k.Kernel.Step(rng)
+	if k.failures == nil {
+		k.Kernel.Step(rng)
+		return
+	}
+	k.failures.step(k.Kernel, func() { k.Kernel.Step(rng) })
+}
+
+// State writes the state of the chain to the archive, or reads it from the archive.
+func (k *guard) State(a *mcmc.Archive) {
+	k.Kernel.State(a)
+	if k.failures != nil {
+		k.failures.State(a)
+	}
+}
+
+// missing describes a region that the draws lack because the solver fails there.
+func (k *guard) missing() string {
+	if k.failures == nil {
+		return ""
+	}
+	return k.failures.missing(k.d.Posterior())
 }
 
 // Interrupted reports whether an iteration was stopped.

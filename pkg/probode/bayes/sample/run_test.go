@@ -227,7 +227,6 @@ func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 func TestWorkersDoNotChangeDraws(t *testing.T) {
 	for _, s := range []sample.Sampler{
 		sample.Deterministic{Proposal: walk}, sample.PCNWithinGibbs{Proposal: walk}, sample.RedrawOnAccept{Proposal: walk},
-		sample.DelayedAcceptance{Proposal: walk, First: probode.Setup{Mesh: probode.Uniform(0.25)}}, sample.DelayedAcceptance{Proposal: walk, First: probode.Setup{Mesh: probode.Uniform(0.25)}, Noise: true},
 		sample.PseudoMarginal{Proposal: walk, Particles: 4}, sample.ExpectedLikelihood{Proposal: walk, Paths: 2},
 		sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}},
 	} {

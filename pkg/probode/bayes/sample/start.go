@@ -3,12 +3,10 @@ package sample
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -51,7 +49,7 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 // findModes returns the modes around which the chains of a sampler start. The first
 // proposals are based on the shape of the posterior at these modes. If no modes are
 // found, findModes returns an error only if the argument `needed` is true.
-func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
+func findModes(ctx context.Context, p *bayes.Posterior, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
 	found, err := p.Modes, error(nil)
 	if found == nil {
 		found, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers})
@@ -62,36 +60,21 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 		}
 		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the caller's starts may still work
 	}
-	// If the target is the posterior of an accurate solver, the chains start at the modes
-	// of that posterior. If a Finisher reweights the draws, however, the chains are run
-	// with the Setup of p, and start at the modes of p.
-	target := sampler.Target()
-	if _, weighs := sampler.(Finisher); target.Distribution == Accurate && !weighs {
-		return refined(ctx, p.SolvedBy(target.Setup), found, s)
-	}
 	return found, nil
 }
 
-// starts returns the starting points of the chains, and a note for the user. If the
-// highest mode has a Gaussian approximation, the chains start around the modes. With
-// `loose`, the chains also start around the modes if the highest mode has only a Shape.
-// Otherwise the chains start at draws from the prior.
-//
-// Importance resampling chooses one of the candidates near a mode as the starting point.
-// The chosen candidate is nearly a draw from the posterior. Without importance
-// resampling, a chain could start far out on a ridge of the Gaussian approximation, where
-// the posterior density is very low. From the ridge, the chain could move to a region
-// with little mass.
-func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string) {
+// starts returns the starting points of the chains, and a note for the user. The chains
+// start around the modes. If the highest mode has not even a Shape, the chains start at
+// draws from the prior.
+func starts(e *bayes.Density, found *bayes.Modes, chains int) (start func(chain int, rng *rand.Rand) []float64, note string) {
 	p, heavy := e.Posterior(), heavy(found)
-	spread := 2.
-	switch {
-	case heavy[0].Cov != nil:
-	case loose && heavy[0].Shape != nil:
-		spread = 1
-	default:
+	if heavy[0].Shape == nil {
 		start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
 		return start, "chains start at draws from the prior, because no mode with a Gaussian approximation was found"
+	}
+	spread := 2.
+	if heavy[0].Cov == nil { // the Shape is wider than the posterior
+		spread = 1
 	}
 	factors := make([]*mat.TriDense, len(heavy))
 	for i, m := range heavy {
@@ -107,7 +90,7 @@ func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose 
 		// start() again. The first random numbers from `rng` are the same for every
 		// sampler.
 		d := len(p.Params)
-		z, u := make([]float64, d), make([]float64, d)
+		z, u, theta := make([]float64, d), make([]float64, d), make([]float64, d)
 		// The number of chains that start near a mode is roughly proportional to the mass
 		// of the mode. Let n be the number of chains. Chain i starts near the first mode
 		// at which the cumulative mass is at least (i + ½)/n.
@@ -119,39 +102,16 @@ func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose 
 		if factors[at] == nil {
 			at = 0
 		}
-		draw := func() []float64 {
-			theta := make([]float64, d)
-			normals(z, rng)
-			for i := range d {
-				u[i] = heavy[at].U[i]
-				for k := 0; k <= i; k++ {
-					u[i] += spread * factors[at].At(i, k) * z[k]
-				}
-			}
-			e.Constrain(theta, u)
-			if loose {
-				inside(e, theta, u)
-			}
-			return theta
-		}
-		best := draw()
-		if candidates == 1 {
-			return best
-		}
-		mine, top := e.Clone(), math.Inf(-1)
-		for range candidates {
-			theta := draw()
-			logp, err := mine.LogPosterior(u, nil)
-			// The variable `weight` is the logarithm of the importance weight plus a
-			// Gumbel variate. If E is an exponential variate, then −log E is a Gumbel
-			// variate. The candidate with the largest value of `weight` is chosen. The
-			// probability that a candidate is chosen is therefore its importance weight
-			// divided by the sum of all importance weights.
-			if weight := logp + floats.Dot(z, z)/2 - math.Log(rng.ExpFloat64()); err == nil && weight > top {
-				best, top = theta, weight
+		normals(z, rng)
+		for i := range d {
+			u[i] = heavy[at].U[i]
+			for k := 0; k <= i; k++ {
+				u[i] += spread * factors[at].At(i, k) * z[k]
 			}
 		}
-		return best
+		e.Constrain(theta, u)
+		inside(e, theta, u)
+		return theta
 	}
 	return start, describe(found, p) + "; starting points are drawn with twice the standard deviations of the Gaussian approximation at the mode"
 }

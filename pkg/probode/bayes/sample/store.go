@@ -164,11 +164,14 @@ func (k *streamed) Evaluate() []float64 {
 	return slices.Clone(k.densities[:])
 }
 
-// Notes returns a note with the name and the value of the quantity that the kernel has
-// tuned.
-func (k *streamed) Notes() []string {
+// Notes returns the name and the value of the quantity that the kernel has tuned, and
+// describes a region that the draws lack.
+func (k *streamed) Notes() (notes []string) {
 	if what, value := k.guard.tuned(); what != "" {
-		return []string{what + ": " + value}
+		notes = append(notes, what+": "+value)
 	}
-	return nil
+	if words := k.guard.missing(); words != "" {
+		notes = append(notes, words)
+	}
+	return notes
 }

@@ -40,8 +40,6 @@ var streamSamplers = []sample.Sampler{
 	sample.PseudoMarginal{},
 	sample.PseudoMarginal{Correlation: 0.9},
 	sample.ExpectedLikelihood{Paths: 3},
-	sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}},
-	sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true},
 }
 
 // streamModel is exponential decay with two unknowns and a missing value. Each
@@ -100,9 +98,6 @@ func ruled(sampler sample.Sampler) sample.Sampler {
 		s.Proposal = rule
 		return s
 	case sample.ExpectedLikelihood:
-		s.Proposal = rule
-		return s
-	case sample.DelayedAcceptance:
 		s.Proposal = rule
 		return s
 	}

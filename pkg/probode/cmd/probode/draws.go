@@ -6,14 +6,11 @@ import (
 	"os"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/marginal"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
-	"github.com/probode/probode/pkg/probode/reference"
 )
 
 var samplers = []sample.Sampler{
-	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},
 	sample.NUTS{},
 	sample.SplitHMC{},
@@ -22,8 +19,6 @@ var samplers = []sample.Sampler{
 	sample.PCNWithinGibbs{},
 	sample.PseudoMarginal{},
 	sample.PseudoMarginal{Correlation: 0.99},
-	sample.DelayedAcceptance{},
-	sample.DelayedAcceptance{Noise: true},
 	sample.ExpectedLikelihood{},
 	sample.RedrawOnAccept{},
 	marginal.Integrated{},

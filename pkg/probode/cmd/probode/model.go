@@ -12,12 +12,14 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
@@ -35,8 +37,7 @@ const modelHelp = `The model is one of the cases that come with the program,
 or a file of your own, a model file or a PEtab problem. It contains equations,
 priors, measurement errors, and the name of a data table:
 
-  -model problem.yaml     without -method and -step it is solved by radau5 on a
-                          frozen grid of tolerance 1e-6
+  -model problem.yaml
 
 The page pkg/probode/model/MODELFILE.md lists the keys of a model file. -data names
 another data table:
@@ -144,6 +145,23 @@ func (m *model) build() (*bayes.Posterior, error) {
 	return p, nil
 }
 
+// noiseless returns the posterior that build() returns, but without noise. Without -step,
+// error control chooses the steps at every θ. The default is catalog.Default.
+func (m *model) noiseless() (*bayes.Posterior, error) {
+	p, err := m.build()
+	if err != nil || m.set("step") && !m.stepped() {
+		return p, err
+	}
+	setups, err := m.setups(catalog.Default())
+	if err == nil && len(setups) > 1 {
+		err = errors.New("-rtol and -atol: want one number each")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.SolvedBy(setups[0]), nil
+}
+
 func (m *model) setAlpha(p *bayes.Posterior) error {
 	if m.alpha == "auto" {
 		p.Alpha = 0
@@ -203,6 +221,7 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 		return nil, fmt.Errorf("-model: %w", err)
 	}
 	m.loaded = f
+	p.Setup = probode.Setup{Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}}
 	if m.withSteps { // the command compares steps, and makes the grids
 		p.Mesh, p.GridAt = nil, nil
 	}

@@ -31,8 +31,8 @@ import (
 const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file per
 chain, in a format that ArviZ and pandas read. After Ctrl-C, or if the program is
 killed, the same command resumes the run, and in the end the files are the same, byte
-for byte. Without -draws each chain makes 1000 draws (500 with parallel tempering, 250
-with NUTS and split HMC), and their number is doubled, up to 32000, until every parameter
+for byte. Without -draws each chain makes 1000 draws (250 with parallel tempering and
+NUTS), and their number is doubled, up to 32000, until every parameter
 has 400 effective draws, or 100 per chain if that is more, and R̂ is below 1.01. The run
 ends early if, judging by the effective draws so far, 32000 draws would not be enough
 either, and it stops seven minutes after it began to search for the modes. The same
@@ -59,20 +59,19 @@ and later see probode merge -help):
   arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
 
-Without -scheme the draws come from the posterior computed with an accurate solver. The
-command looks for the modes of the posterior, takes the cheapest solver whose error at
-the modes is at most 0.01 posterior standard deviations, and chooses between NUTS, split
-HMC, parallel tempering and random walks (deterministic). One line of the output says
-what was chosen, and why. If the solver is not accurate at points away from the modes
-where the posterior is not negligible, the command replaces it. At the end the command
-compares the solver with an accurate one at some of the draws; probode summary repeats
-a caution about the result.
+Without -scheme the sampler is parallel tempering for up to 15 parameters, and NUTS for
+more. The equations are solved under error control at every θ, with a relative tolerance
+of 1e-6; -method, -rtol, -atol or -step give another solver. At the end the command
+computes the density at 100 draws with a hundredth of the tolerance, and says by how much
+the solver's error shifts the medians. If the error matters, it draws again with a tenth
+of the tolerance, at most twice, unless -rtol or -atol is given. probode summary repeats a
+caution about the result.
 
-With -scheme nothing is chosen, and -method and -step give the solver. With
--method or -step alone, an accurate solver checks each move that this solver accepts
-(delayed-acceptance-accurate). With -alpha the error of the solver is part of the model,
-as in the paper (hamiltonian, or pcn where that needs gradients that the solver does not
-have). This widens the posterior and does not correct it.
+With -alpha, or with a -scheme that includes noise, the error of the solver is part of the
+model, as in the paper. The solver is then that of the case, or for a model file Radau5,
+on a grid that is the same for all θ. Without -scheme it is hamiltonian, or pcn where that
+needs gradients that the solver does not have. Noise widens the posterior and does not
+correct it.
 
 With -method ek0, ek1 or ckf, -scheme fenrir and dalton integrate the solution out.
 -alpha is the diffusion κ². The measurement errors must be Gaussian or log-normal;
@@ -111,11 +110,15 @@ func (r *sampleRun) run(ctx context.Context, args []string) error {
 		return err
 	}
 	r.follow()
-	words, err := r.draw(ctx, limited)
-	if err != nil {
-		return err
+	for {
+		words, err := r.draw(ctx, limited)
+		if err != nil {
+			return err
+		}
+		if again, err := r.finish(ctx, words); err != nil || !again {
+			return err
+		}
 	}
-	return r.finish(ctx, words)
 }
 
 type sampleRun struct {
@@ -123,15 +126,15 @@ type sampleRun struct {
 	start, dir string
 	quiet      bool
 	patience   time.Duration // the time limit without -draws
-	automatic  bool          // the command chooses the solver and the sampler
+	automatic  bool          // the command chooses the sampler
+	finer      int           // how often the tolerance was divided by ten
 	sampler    sample.Sampler
 	settings   mcmc.Settings
 	options    store.Options
 
 	p       *bayes.Posterior
-	plan    *sample.Plan // nil unless automatic
-	unknown string       // what the profiles in the file -start say about parameters that the data do not determine
-	percent int          // of the draws that have been made
+	unknown string // what the profiles in the file -start say about parameters that the data do not determine
+	percent int    // of the draws that have been made
 	out     io.Writer
 }
 
@@ -139,6 +142,8 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
+	flags.StringVar(&r.model.rtol, "rtol", "", "relative `tolerance` of the solver, which chooses its steps separately for every θ; default: 1e-6")
+	flags.StringVar(&r.model.atol, "atol", "", "absolute `tolerance`; default: for each component, rtol/1000 times its largest absolute value")
 	flags.StringVar(&r.start, "start", "", "begin the search for modes at the best points in this `file`, which probode fit -json wrote. With -start nominal, the search begins at the nominal parameters. Without -start, the search begins at draws from the prior, or at the nominal parameters if the model has many parameters. The chains start around the modes. With -start prior, however, the chains start at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "run only the chain with this `number`, or several chains, such as 1,3; the first chain has the number 1")
@@ -161,19 +166,16 @@ func (r *sampleRun) parse(args []string) error {
 		return err
 	}
 	alpha := r.model.set("alpha")
-	r.automatic = *name == "" && !alpha && !r.model.set("method") && !r.model.set("step")
-	switch {
-	case *name != "":
-	case alpha:
+	if *name == "" && alpha {
 		*name = samplerName(sample.Hamiltonian{})
-	default:
-		*name = samplerName(sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
 	}
 	var err error
-	if r.sampler, err = samplerNamed(*name); err != nil {
-		return err
+	if r.automatic = *name == ""; !r.automatic {
+		if r.sampler, err = samplerNamed(*name); err != nil {
+			return err
+		}
+		warnIdle(flags, *name, r.sampler)
 	}
-	warnIdle(flags, *name, r.sampler)
 	s.Seed, s.Chains, s.Draws = r.model.seed, r.model.chains, r.model.draws
 	if s.Only, err = chainList(*only, s.Chains); err != nil {
 		return err
@@ -185,10 +187,10 @@ func (r *sampleRun) parse(args []string) error {
 }
 
 func (r *sampleRun) prepare(ctx context.Context) (err error) {
-	if r.sampler.Target().Noisy() {
+	if !r.automatic && r.sampler.Target().Noisy() {
 		r.p, err = r.model.posterior(ctx)
 	} else {
-		r.p, err = r.model.build() // without the calibration of α, which takes time
+		r.p, err = r.model.noiseless()
 	}
 	if err != nil {
 		return err
@@ -206,21 +208,22 @@ func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	if ctx.Err() != nil {
 		return stopped("stopped at 0 %; run the same command to continue")
 	}
+	// The chains in the directory may have been begun again with a smaller tolerance.
+	for n, _ := strconv.Atoi(store.Field(r.dir, tightened)); r.finer < n && r.tighten(); {
+	}
 	if r.start == "prior" {
 		r.settings.Start = func(_ int, rng *rand.Rand) []float64 { return r.p.DrawPrior(rng) }
 	}
 	return err
 }
 
-func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
-	if r.plan, err = sample.Choose(ctx, r.p, from, r.settings); err != nil {
+func (r *sampleRun) choose(ctx context.Context, from [][]float64) error {
+	plan, err := sample.Choose(ctx, r.p, from, r.settings)
+	if err != nil {
 		return err
 	}
-	r.p, r.sampler, r.settings.Start = r.plan.Posterior, r.plan.Sampler, r.plan.Start
-	r.note(r.plan.Why)
-	if r.plan.Caution != "" {
-		r.note("caution: " + r.plan.Caution + " With -scheme delayed-acceptance-accurate, an accurate solver checks each move")
-	}
+	r.p, r.sampler = plan.Posterior, plan.Sampler
+	r.note(plan.Why)
 	r.missed()
 	fmt.Fprint(r.out, r.unknown)
 	return nil
@@ -293,10 +296,8 @@ func (r *sampleRun) draw(ctx, limited context.Context) (words string, err error)
 	}
 	s.Draws = firstDraws
 	switch r.sampler.(type) {
-	case sample.NUTS, sample.SplitHMC:
+	case sample.NUTS, sample.Tempering:
 		s.Draws = fewDraws // their draws are nearly independent
-	case sample.Tempering:
-		s.Draws = firstDraws / 2
 	}
 	s.Draws = max(s.Draws, store.Length(r.dir))
 	for {
@@ -331,51 +332,69 @@ func (r *sampleRun) draw(ctx, limited context.Context) (words string, err error)
 }
 
 func (r *sampleRun) store(ctx context.Context) error {
-	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
+	options := r.options
+	if r.finer > 0 {
+		options.Meta = append(slices.Clip(options.Meta), mcmc.Field{Key: tightened, Value: strconv.Itoa(r.finer)})
+	}
+	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, options)
 	if errors.Is(err, context.Canceled) {
 		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", r.percent))
 	}
 	return err
 }
 
-func (r *sampleRun) finish(ctx context.Context, words string) error {
+// finish reports whether the draws must be made again, because the error of the solver
+// matters.
+func (r *sampleRun) finish(ctx context.Context, words string) (again bool, err error) {
 	s := r.settings
 	n := len(s.Only)
 	if s.Only == nil {
 		n = s.Chains
 	}
 	fmt.Fprintf(r.out, "%d of %d chains in %s\n%s", n, s.Chains, text.Printable(r.dir), words)
-	if err := r.caution(ctx); err != nil {
-		return err
+	again, err = r.caution(ctx)
+	if _, controlled := r.p.Mesh.(probode.Adaptive); again || controlled || err != nil {
+		return again, err
 	}
-	if r.plan != nil || r.sampler.Target().Distribution == sample.Accurate {
-		return nil // the solver of p is accurate, or the draws come from another posterior
-	}
-	return r.printModes(ctx)
+	return false, r.printModes(ctx)
 }
 
-// caution compares the chosen solver with an accurate one at some draws, and looks for
+// caution looks for an effect of the solver's error, for regions without draws and for
 // parameters without a finite variance. Its cautions replace those of an earlier run,
-// unless those may be about other chains or the solver.
-func (r *sampleRun) caution(ctx context.Context) error {
+// unless those may be about other chains. The result is that of finish.
+func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 	chains, err := store.Read(r.dir, r.settings.Only...)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var all, cautions []string
-	if r.plan != nil {
-		words, err := r.plan.Check(ctx, chains)
-		if err != nil {
-			words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
+	if r.sampler.Target().Distribution == sample.Classical {
+		check, err := sample.CheckSolver(ctx, r.p, chains, r.settings.Workers)
+		switch {
+		case ctx.Err() != nil:
+			return false, stopped("stopped during the check of the draws; the chains are complete")
+		case err != nil:
+			all = append(all, fmt.Sprintf("caution: the solver could not be checked: %v", err))
+		case check.Matters() && r.settings.Only == nil && r.tighten():
+			fmt.Fprintf(r.out, "%v; the draws are made again with %v\n", check, r.p.Mesh)
+			return true, r.discard()
+		case check.Matters():
+			all = append(all, fmt.Sprintf("caution: %v", check))
+		case check.Draws > 1:
+			all = append(all, check.String())
 		}
-		all = append(all, words)
+	}
+	for _, note := range chains.Notes {
+		if _, warning, is := strings.Cut(note, "warning: "); is {
+			all = append(all, "caution: "+warning)
+		}
 	}
 	heavy, err := bayes.HeavyTails(ctx, r.p, chains)
 	if ctx.Err() != nil {
-		return stopped("stopped during the check of the draws; the chains are complete")
+		return false, stopped("stopped during the check of the draws; the chains are complete")
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, k := range heavy {
 		all = append(all, "caution: "+tooHeavy(r.p.Params[k].Name)+": its prior has no finite variance, and the likelihood does not rule out large values; use its quantiles, or a prior with lighter tails")
@@ -386,14 +405,41 @@ func (r *sampleRun) caution(ctx context.Context) error {
 			cautions = append(cautions, caution)
 		}
 	}
-	if r.plan == nil || r.settings.Only != nil {
+	if r.settings.Only != nil {
 		old, err := readCautions(r.dir)
 		if err != nil {
-			return err
+			return false, err
 		}
 		cautions = slices.Compact(slices.Sorted(slices.Values(append(cautions, old...))))
 	}
-	return writeCautions(r.dir, cautions)
+	return false, writeCautions(r.dir, cautions)
+}
+
+// The draws are made again with a tenth of the tolerance up to mostFiner times. The files
+// say how often.
+const mostFiner, tightened = 2, "tightened"
+
+// tighten divides the tolerance of the solver by ten, unless there is none, the user has
+// given it, or it has been divided often enough.
+func (r *sampleRun) tighten() bool {
+	mesh, ok := r.p.Mesh.(probode.Adaptive)
+	if !ok || r.model.set("rtol") || r.model.set("atol") || r.finer == mostFiner {
+		return false
+	}
+	r.finer++
+	mesh.Tolerance = mesh.Times(0.1)
+	q := *r.p
+	q.Mesh = mesh
+	r.p = &q
+	return true
+}
+
+func (r *sampleRun) discard() error {
+	files, err := filepath.Glob(filepath.Join(r.dir, "chain-*"))
+	for _, name := range files {
+		err = cmp.Or(err, os.Remove(name))
+	}
+	return err
 }
 
 // A chain without -draws has firstDraws draws, which are doubled up to lastDraws until

@@ -45,15 +45,15 @@ func TestSBC(t *testing.T) {
 
 func TestSBCAndSpeedErrors(t *testing.T) {
 	for want, args := range map[string][]string{
-		"-scheme gibbs: want all, delayed-acceptance-accurate, deterministic": {"-scheme", "gibbs"},
-		"-sets 0: want a number":                     {"-sets", "0"},
-		"-ranks -1: want a number":                   {"-ranks", "-1"},
-		"-ranks 1: want a number from 3":             {"-ranks", "1"},
-		"-sets 1000001: want a number":               {"-sets", "1000001"},
-		"-workers -1: want a number":                 {"-workers", "-1"},
-		"-out nodir/a.png: there is no folder nodir": {"-out", "nodir/a.png"},
-		"-out a.pdf: want a name that ends in":       {"-out", "a.pdf"},
-		`"pcn" is not a flag`:                        {"pcn"},
+		"-scheme gibbs: want all, deterministic, nuts": {"-scheme", "gibbs"},
+		"-sets 0: want a number":                       {"-sets", "0"},
+		"-ranks -1: want a number":                     {"-ranks", "-1"},
+		"-ranks 1: want a number from 3":               {"-ranks", "1"},
+		"-sets 1000001: want a number":                 {"-sets", "1000001"},
+		"-workers -1: want a number":                   {"-workers", "-1"},
+		"-out nodir/a.png: there is no folder nodir":   {"-out", "nodir/a.png"},
+		"-out a.pdf: want a name that ends in":         {"-out", "a.pdf"},
+		`"pcn" is not a flag`:                          {"pcn"},
 	} {
 		err := sbcVerb(context.Background(), args, &strings.Builder{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

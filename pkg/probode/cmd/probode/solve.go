@@ -21,7 +21,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/catalog"
-	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -316,8 +315,8 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 		return setup, err
 	}
 	setup = all[0]
-	if f, ok := setup.Mesh.(probode.Frozen); ok && s.model != "" {
-		f.Max = modelfile.LongestStep(p)
+	if f, ok := setup.Mesh.(probode.Frozen); ok && s.model != "" && !p.Autonomous {
+		f.Max = (p.Span[1] - p.Span[0]) / 128 // as in probode.Adaptive
 		setup.Mesh = f
 	}
 	h, equal := setup.Mesh.(probode.Uniform)

@@ -244,6 +244,21 @@ func Length(dir string) int {
 	return longest
 }
 
+// Field returns the value of the field `key` of Options.Meta with which the study in dir
+// was begun, or "" if there is no such study or field.
+func Field(dir, key string) string {
+	for _, suffix := range []string{".csv", ".csv" + partSuffix} {
+		paths, _ := chainFiles(dir, suffix)
+		for _, path := range paths {
+			if t, err := readHeader(path); err == nil {
+				value, _ := lookup(t.header, key)
+				return value
+			}
+		}
+	}
+	return ""
+}
+
 // Merge copies the chains of one run from several directories to dst, for example if
 // each chain ran on a different machine. Merge copies the files of draws unchanged.
 // Merge also copies the state files, which Run needs to extend the study. Merge creates
