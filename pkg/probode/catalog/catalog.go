@@ -73,7 +73,7 @@ func variants() (list []namedMethod) {
 // nobody names a solver. The steps are chosen anew at every θ, so that no θ is solved with
 // less accuracy than another.
 func Default() probode.Setup {
-	return probode.Setup{Method: methods.BDF{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}
+	return probode.Setup{Method: methods.Auto{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}
 }
 
 // Help describes in one line the names that Parse accepts.

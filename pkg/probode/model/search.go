@@ -11,7 +11,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
-	"github.com/probode/probode/pkg/probode/methods"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -64,7 +63,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 		}
 		s.posterior.Params = append(s.posterior.Params, to)
 	}
-	s.posterior.Method = methods.Radau{}
+	s.posterior.Method = s.fine.set.Method
 	return s, nil
 }
 

@@ -35,8 +35,10 @@ and three quantiles of an ensemble of probabilistic paths.
   probode solve -model problem.yaml -condition control -times 1,10,60
 
 -model takes a model file or a PEtab problem instead of a built-in problem. The
-last columns of the table are then the observables of the classical solution, and
-the default method is radau5 with -rtol 1e-6.
+last columns of the table are then the observables of the classical solution.
+
+The default is -method auto with -rtol 1e-6. With -step or -paths it is am1, or radau5
+for a model.
 
 The grid has equal steps (-step), or comes from a run with error control (-rtol,
 -atol). If a model depends on time, no step of such a run is longer than 1/128 of
@@ -58,7 +60,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
 	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition for which the model is solved; default: the first condition in the data or, without data, the first condition in the model")
 	s.solving = solving{flags: flags, frozen: true}
-	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
+	flags.StringVar(&s.method, "method", "am1", "`method`, see above; default: auto, or with -step or -paths am1")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
@@ -92,7 +94,11 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	if s.model != "" && !s.set("method") {
+	switch {
+	case s.set("method"):
+	case s.paths == 0 && !s.set("step"):
+		s.method, s.free = "auto", true
+	case s.model != "":
 		s.method = "radau5"
 	}
 	header, rows, err := s.table(watch(ctx, false))
@@ -126,6 +132,7 @@ type solution struct {
 	paths                     int
 	alpha                     string
 	seed                      uint64
+	free                      bool // neither a method nor a step is given
 
 	warnings []string // about -model
 	observed []string // of -model
@@ -306,7 +313,7 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 // setup uses a grid with all the times if one of them is not on that of equal steps.
 func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
 	base := probode.Setup{Mesh: probode.Uniform(0)}
-	if s.model != "" {
+	if s.model != "" || s.free {
 		base.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}
 	}
 	s.components = p.Dim()

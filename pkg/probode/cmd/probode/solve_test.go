@@ -248,7 +248,7 @@ func TestSolveFaults(t *testing.T) {
 	for want, args := range map[string][]string{
 		"give the name of a built-in problem":                 nil,
 		`-problem: no problem "x"`:                            {"-problem", "x"},
-		"no step size or tolerance given: set -step or -rtol": {"-problem", "fhn"},
+		"no step size or tolerance given: set -step or -rtol": {"-problem", "fhn", "-method", "am1"},
 		"-step and -rtol: give only one of them":              {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},
 		"-step: FitzHugh–Nagumo: the step is 30: want":        {"-problem", "fhn", "-step", "30"},
 		"-times: 21 is outside the span":                      {"-problem", "fhn", "-step", "0.1", "-times", "21"},
