@@ -182,6 +182,15 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 	if err := path.States(ctx, make([]float64, len(times)*p.Dim()), at, nil); err != nil {
 		return nil, err
 	}
+	path.sizes = slices.Clone(path.c.yard.Scale)
+	x := make([]float64, p.Dim())
+	p.Initial(x, at)
+	for k, v := range x {
+		if v != 0 {
+			path.sizes[k] = 0
+		}
+	}
+	path.last = nil
 	return path, nil
 }
 
@@ -195,6 +204,7 @@ type adaptivePath struct {
 	index []int // of the times in fixed
 	c     *controller
 	last  []float64 // θ of the last run; nil if it failed
+	sizes []float64 // see controller; those at the θ of Bind, so that a path does not depend on earlier θ
 }
 
 func (s *adaptivePath) Clone() Path {
@@ -248,6 +258,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 		s.c.made, s.c.loose = nil, true // no noise is scaled by these errors, and this path is not differentiated
 	}
 	s.c.move(theta, s.fixed)
+	s.c.sizes = s.sizes
 	if err := s.c.run(ctx); err != nil {
 		return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 	}

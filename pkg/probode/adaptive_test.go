@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,5 +227,37 @@ func TestHalved(t *testing.T) {
 				t.Errorf("%v, limited by %s: %d steps with errors of %.3g", m, what, work, errs)
 			}
 		}
+	}
+}
+
+// A component that begins at zero and stays small needs a second run, which shows its size.
+// Bind learns the size once: later runs at similar θ take half the steps, and do not depend
+// on the θ in between.
+func TestAdaptiveLearnsSizesOnce(t *testing.T) {
+	p := &probode.Problem{X0: []float64{1, 0}, Theta: []float64{1}, Span: [2]float64{0, 10}, Autonomous: true,
+		F: func(f []float64, _ float64, x, th []float64) { f[0], f[1] = -x[0], 1e-9*th[0]*x[0]-2*x[1] }}
+	path, err := probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}.Bind(t.Context(), p, nil, []float64{5, 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := path.Work()
+	x, y := make([]float64, 4), make([]float64, 4)
+	states := func(dst []float64, path probode.Path, theta float64) {
+		if err := path.States(t.Context(), dst, []float64{theta}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	states(x, path, 1.1)
+	if later := path.Work(); later > first*2/3 {
+		t.Errorf("%d steps, and %d in Bind", later, first)
+	}
+	if want := 1.1e-9 * (math.Exp(-5) - math.Exp(-10)); math.Abs(x[1]/want-1) > 1e-5 {
+		t.Errorf("the small component is %g, want %g", x[1], want)
+	}
+	other := path.Clone()
+	states(y, other, 1e-3)
+	states(y, other, 1.1)
+	if !slices.Equal(x, y) {
+		t.Errorf("%v, and %v after another θ", x, y)
 	}
 }

@@ -56,7 +56,8 @@ type controller struct {
 	loose bool      // steps need to be no more accurate than the tolerance: see Step.Permitted
 	unit  []float64 // see permitted
 	yard  *yardstick.Yardstick
-	q     float64 // order of the local error
+	sizes []float64 // of components that begin at zero, as an earlier run has learned them; may be nil
+	q     float64   // order of the local error
 
 	at                   float64 // where the current step begins
 	x, next, err, memory []float64
@@ -122,6 +123,7 @@ func (c *controller) run(ctx context.Context) error {
 	const most = 10 // each repetition reduces the permitted error of a component at least a thousandfold
 	c.work = 0
 	clear(c.yard.Scale)
+	copy(c.yard.Scale, c.sizes)
 	for range most {
 		err := c.once(ctx)
 		c.work += c.tried
