@@ -146,6 +146,60 @@ data: |
 	}
 }
 
+// With such small errors of measurement the default tolerance is not enough: the draws are
+// made again with a tenth of it, and the command says so. A run that is stopped after that
+// continues with the smaller tolerance, to the same files. The draws agree with the closed
+// form: k is normal with mean −log(0.5)/1 and standard deviation 0.02 sd, 3 standard errors of
+// 200 effective draws are 0.2 of it. A tolerance that the user gives is kept.
+func TestSampleAgainWithSmallerTolerance(t *testing.T) {
+	const sd = 2e-7
+	dir := t.TempDir()
+	file := textFile(t, dir, "m.yaml", fmt.Sprintf(`parameters: [{parameterId: k, nominalValue: 0.7, lowerBound: 0.5, upperBound: 1}]
+odes: [{stateId: x, rightHandSide: -k * x, initialValue: 100}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: %g}]
+data: |
+  time,y
+  1,50
+`, sd))
+	run, other := filepath.Join(dir, "run"), filepath.Join(dir, "other")
+	args := []string{"-model", file, "-chains", "2", "-draws", "100", "-burn-in", "200", "-quiet", "-dir"}
+	out := runCommand(t, sampleVerb, append(args, run)...)
+	if !strings.Contains(out, "the draws are made again with rtol = 1e-07") || strings.Contains(out, "caution") || !strings.Contains(out, "the solver's error shifts no median") {
+		t.Error(out)
+	}
+	chains, err := store.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := chains.Summary()[0]; !(math.Abs(m.Mean-math.Ln2) < 0.2*sd/50) || !(m.BulkESS > 100) {
+		t.Errorf("%+v, want a mean of %.10f", m, math.Ln2)
+	}
+	if err := os.MkdirAll(other, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"chain-1.csv", "chain-1.state"} {
+		content, err := os.ReadFile(filepath.Join(run, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(other, name), content, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := runCommand(t, sampleVerb, append(args, other)...); strings.Contains(out, "made again") {
+		t.Error(out)
+	}
+	for _, name := range []string{"chain-1.csv", "chain-2.csv"} {
+		a, _ := os.ReadFile(filepath.Join(run, name))
+		if b, err := os.ReadFile(filepath.Join(other, name)); err != nil || string(a) != string(b) {
+			t.Errorf("%s differs, %v", name, err)
+		}
+	}
+	if out := runCommand(t, sampleVerb, append(args, filepath.Join(dir, "given"), "-rtol", "1e-6")...); !strings.Contains(out, "caution: the solver's error shifts a median by about") {
+		t.Error(out)
+	}
+}
+
 // The model `decay` has one parameter and one datum.
 const decay = `parameters: [{parameterId: k, nominalValue: 0.5, lowerBound: 0.1, upperBound: 5}]
 odes: [{stateId: x, rightHandSide: -k * x, initialValue: 5}]
