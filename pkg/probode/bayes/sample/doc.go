@@ -1,23 +1,21 @@
 // Package sample draws from posterior distributions that are defined with package bayes.
 //
-// Choose looks for a solver and a sampler that suit a posterior. Run keeps the draws in
-// memory, and Store writes them to files. Compare runs several samplers on one model.
+// Choose looks for a sampler that suits a posterior. Run keeps the draws in memory, and
+// Store writes them to files. CheckSolver says how much the error of the solver matters for
+// the draws. Compare runs several samplers on one model.
 // Reweight computes weights for draws made with a coarse solver, so that the weighted
 // draws represent the posterior computed with an accurate solver.
 //
 //	sampler              stationary distribution     solves for each draw    when to use it
-//	DelayedAcceptance    p₀(θ | Y) of an accurate    1, and an accurate one  with reference.Accurate for a given solver; or with
-//	                     solver or a finer step, or  if the first stage      a finer step, if that is expensive
-//	                     p(θ, ξ | Y)                 accepts
 //	Deterministic        p₀(θ | Y), ξ = 0            1                       if the solver's error is negligible
 //	Reweighted           p₀(θ | Y) of an accurate    1, and an accurate one  to check a coarse posterior; k̂ says whether
 //	                     solver                      for each kept draw      it worked
 //	Hamiltonian          p(θ, ξ | Y)                 3 to 6, with gradients  for the posterior of the paper
 //	PCNWithinGibbs       p(θ, ξ | Y)                 2                       for the same, without gradients or with several modes
 //	PseudoMarginal       p(θ | Y)                    N                       for the same, if joint moves of θ and ξ fail
-//	NUTS                 p₀(θ | Y), ξ = 0            some, with gradients    with more than about ten parameters
+//	NUTS                 p₀(θ | Y), ξ = 0            some, with gradients    with more than about fifteen parameters
 //	SplitHMC             p₀(θ | Y), ξ = 0            one, with a gradient    the same, if the posterior is nearly Gaussian
-//	Tempering            p₀(θ | Y), ξ = 0            4 for each temperature  with several modes or ridges
+//	Tempering            p₀(θ | Y), ξ = 0            4 for each temperature  with up to about fifteen parameters
 //	ExpectedLikelihood   near p(θ | Y)               2 N                     to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
 //

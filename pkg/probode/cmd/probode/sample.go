@@ -22,6 +22,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
@@ -142,6 +143,8 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
+	flags.Lookup("method").Usage = "`method`: " + catalog.Help + "; default: auto or, with noise in the model, the method of the case, or radau5 for a model file"
+	flags.Lookup("step").Usage = "step `size` of the solver; without it, error control chooses the steps, unless noise is part of the model"
 	flags.StringVar(&r.model.rtol, "rtol", "", "relative `tolerance` of the solver, which chooses its steps separately for every θ; default: 1e-6")
 	flags.StringVar(&r.model.atol, "atol", "", "absolute `tolerance`; default: for each component, rtol/1000 times its largest absolute value")
 	flags.StringVar(&r.start, "start", "", "begin the search for modes at the best points in this `file`, which probode fit -json wrote. With -start nominal, the search begins at the nominal parameters. Without -start, the search begins at draws from the prior, or at the nominal parameters if the model has many parameters. The chains start around the modes. With -start prior, however, the chains start at draws from the prior")
