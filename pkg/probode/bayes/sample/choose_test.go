@@ -47,8 +47,8 @@ func TestChoose(t *testing.T) {
 	ctx, s := context.Background(), mcmc.Settings{Chains: 4, Draws: 150, Seed: 1}
 	rough := decays(16).SolvedBy(probode.Setup{Mesh: reference.Accurate{}})
 	for why, p := range map[string]*bayes.Posterior{
-		"Sampler: tempering (2 parameters). Solver: auto, rtol = 1e-06.":                                                                                                           decays(2),
-		"Sampler: nuts (16 parameters). Solver: auto, rtol = 1e-06. The search for modes began only at the medians of the priors, and may miss other modes.":                       decays(16),
+		"Sampler: tempering (2 parameters). Solver: auto, rtol = 1e-06.":                                                                                                          decays(2),
+		"Sampler: nuts (16 parameters). Solver: auto, rtol = 1e-06. The search for modes began only at the medians of the priors, and may miss other modes.":                      decays(16),
 		"Sampler: deterministic (16 parameters). Solver: reference with tolerance 1e-10. The search for modes began only at the medians of the priors, and may miss other modes.": rough,
 	} {
 		plan, err := sample.Choose(ctx, p, nil, s)
