@@ -206,7 +206,7 @@ func TestModelErrors(t *testing.T) {
 		{[]string{"-case", "influenza", "-time", "day"}, "-time has no meaning without -data"},
 		{append(ok, "-data", "nowhere.csv"), "-data: nowhere.csv: cannot be opened"},
 		{append(ok, "-time", "t"), "no column t: want t; the table has year"},
-		{append(ok, "-method", "am9"), `-method: method "am9": want auto (dp5`},
+		{append(ok, "-method", "am9"), `-method: method "am9": want ab1 to ab5`},
 		{append(ok, "-method", "ab2,current"), `-method: method "ab2,current"`},
 		{append(ok, "-alpha", "-1"), "-alpha -1: want a number ≥ 0"},
 		{append(ok, "-alpha", "normal(0,1)"), "-alpha normal(0,1): want a prior that excludes negative values"},
