@@ -68,7 +68,7 @@ func TestPhantomsAreTheSolversOwn(t *testing.T) {
 // the numbers, does not take the others with it; if there is no other it is an error.
 func TestCertifyEachFails(t *testing.T) {
 	p := linearModel(bayes.Known(0.2))
-	bad := controlled(adams.Bashforth{}, probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-300}})
+	bad := probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-9}, MaxSteps: 1000}}
 	good := probode.Setup{Mesh: probode.Uniform(0.05)}
 	for _, modes := range [][][]float64{nil, {{0.5, 1}}} {
 		s := certify.Settings{Modes: modes}
