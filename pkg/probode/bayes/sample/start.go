@@ -72,9 +72,9 @@ func starts(e *bayes.Density, found *bayes.Modes, chains int) (start func(chain 
 		start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
 		return start, "chains start at draws from the prior, because no mode with a Gaussian approximation was found"
 	}
-	spread := 2.
+	spread, how := 2., "with twice the standard deviations of the Gaussian approximation at the mode"
 	if heavy[0].Cov == nil { // the Shape is wider than the posterior
-		spread = 1
+		spread, how = 1, "from its surroundings, because no mode with a Gaussian approximation was found"
 	}
 	factors := make([]*mat.TriDense, len(heavy))
 	for i, m := range heavy {
@@ -113,7 +113,7 @@ func starts(e *bayes.Density, found *bayes.Modes, chains int) (start func(chain 
 		inside(e, theta, u)
 		return theta
 	}
-	return start, describe(found, p) + "; starting points are drawn with twice the standard deviations of the Gaussian approximation at the mode"
+	return start, describe(found, p) + "; starting points are drawn " + how
 }
 
 // If a mode is very close to a bound of a parameter's support, rounding may set the
