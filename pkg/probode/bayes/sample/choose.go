@@ -56,7 +56,11 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 			}
 		}
 	}
-	plan.Why = fmt.Sprintf("Sampler: %v (%d parameters). Solver: %s.", plan.Sampler, d, solver(p.Setup))
+	parameters := "parameters"
+	if d == 1 {
+		parameters = "parameter"
+	}
+	plan.Why = fmt.Sprintf("Sampler: %v (%d %s). Solver: %s.", plan.Sampler, d, parameters, solver(p.Setup))
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers}
 	if from != nil {
 		search.From, search.Points, search.Starts = from, -1, 1
