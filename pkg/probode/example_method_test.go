@@ -3,6 +3,7 @@ package probode_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -168,12 +169,13 @@ func ExampleMethod_inference() {
 	}
 	fmt.Println(chains.Names, len(chains.Draws), "chains of", len(chains.Draws[0]))
 	found, err := assess.Run(ctx, post, assess.Settings{
-		Steps: []float64{0.05, 0.025}, Chains: mcmc.Settings{Draws: 1000, Chains: 2, Seed: 1}})
+		Candidates: []probode.Setup{post.WithStepSize(0.05), post.WithStepSize(0.025)}, Chains: mcmc.Settings{Seed: 1}})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("the error does not matter up to h =", found.Largest)
+	answer, _, _ := strings.Cut(found.Answer(), "\n")
+	fmt.Println(answer)
 	// Output:
 	// [omega] 2 chains of 500
-	// the error does not matter up to h = 0.05
+	// Verlet: the solver's error does not matter at any setting that was tried, up to h = 0.05.
 }

@@ -300,10 +300,10 @@ func computations(t *testing.T) (list []computation) {
 		return say(c, found), err
 	})
 	for name, set := range map[string]assess.Settings{
-		"tolerances": {Tolerances: []Tolerance{{Relative: 1e-2}, {Relative: 1e-4}}},
-		"auto":       {Steps: []float64{0.5}, Auto: true, MaxDraws: 200},
+		"tolerances": {Candidates: []Setup{{Mesh: Adaptive{Tolerance: Tolerance{Relative: 1e-2}}}, {Mesh: Adaptive{Tolerance: Tolerance{Relative: 1e-4}}}}, MaxDraws: 100},
+		"noise":      {Candidates: []Setup{{Mesh: Uniform(0.5)}}, Noise: sample.Hamiltonian{}, MaxDraws: 200},
 	} {
-		set.Chains, set.Weighed, set.Calibrate.Paths = mcmc.Settings{Chains: 2, Draws: 100, BurnIn: 100, Seed: 1}, 50, 20
+		set.Chains, set.Calibrate.Paths = mcmc.Settings{Chains: 2, Draws: 100, BurnIn: 100, Seed: 1}, 20
 		set.Accurate = Setup{Method: methods.RungeKutta{}, Mesh: Uniform(0.05)}
 		q := *p
 		q.Alpha = 0
@@ -312,7 +312,7 @@ func computations(t *testing.T) (list []computation) {
 			if err != nil {
 				return nil, err
 			}
-			return say(a.Steps[0].Deterministic.Summary, a.Steps[0].Err, a.Largest), nil
+			return say(a.Answer(), a.Claims), nil
 		})
 	}
 	two := &bayes.Modes{Modes: []*bayes.Mode{known.Modes[0], known.Modes[0]}}

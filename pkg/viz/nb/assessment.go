@@ -13,11 +13,11 @@ import (
 // report leaves out computing times, so that the output stays the same.
 func report(a *assess.Report) {
 	words(a.Answer(), a.Warnings())
-	if a.Sampled() {
+	if a.Drawn != "" {
 		graphic(plots.Assessment(a))
 	}
 	for _, t := range a.Tables() {
-		if t.Name != "median" && t.Name != "accurate" && t.Name != "alpha" {
+		if t.Name != "median" && t.Name != "reference" {
 			continue
 		}
 		var rows [][]any

@@ -21,8 +21,6 @@ import (
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
-	"github.com/probode/probode/pkg/probode/bayes/sample"
-	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/viz"
@@ -288,8 +286,8 @@ func assessed(m probode.Method) *assess.Report {
 		},
 		Setup: probode.Setup{Method: m},
 	}
-	return Must(assess.Run(context.Background(), p, assess.Settings{Steps: []float64{0.5, 0.25}, Weighed: 100, Sampler: sample.Deterministic{},
-		Chains: mcmc.Settings{Draws: 100, BurnIn: 100, Chains: 2}, Calibrate: calibrate.Settings{Paths: 40}}))
+	return Must(assess.Run(context.Background(), p, assess.Settings{Candidates: []probode.Setup{p.WithStepSize(0.5), p.WithStepSize(0.25)},
+		Chains: mcmc.Settings{Draws: 100, BurnIn: 100, Chains: 2}}))
 }
 
 // An assessment comes back as it was, in words, in numbers and as a figure, whatever its

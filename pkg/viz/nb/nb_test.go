@@ -29,7 +29,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -237,23 +236,18 @@ func equal(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// assessment is one of a parameter at a step, without a probabilistic run.
+// assessment is one of a parameter and a step.
 func assessment() *assess.Report {
 	nan := math.NaN()
-	inf := &assess.Inference{
-		Sampler: "deterministic", Summary: diag.Summary{{Name: "k", Mean: 1, SD: 2, RHat: nan}}, Verdict: assess.Matters,
-		Effects: []assess.Effect{{Median: assess.Shift{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: assess.Matters}, Verdict: assess.Matters}},
+	return &assess.Report{
+		Model: "decay", Threshold: 0.1, Unseen: nan, Drawn: "4 × 500 draws", Reference: "DP5",
+		Params: []assess.Marginal{{Name: "k", Median: assess.CenterSpread{Center: 1, Spread: 2}, HeavyTails: true}},
+		Candidates: []assess.Candidate{{Method: "AB1", Mesh: "h = 0.1", Order: 1, Size: 0.1, Alpha: nan, Verdict: assess.Matters, Inference: &assess.Inference{
+			Sampler: "tempering", Weighted: true,
+			Effects: []assess.Effect{{Median: assess.Shift{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: assess.Matters}, Verdict: assess.Matters}},
+		}}},
+		Claims: []assess.Claim{{Kind: "something", Sentence: "a warning"}},
 	}
-	a := &assess.Report{
-		Model: "decay", Method: "AB1", Threshold: 0.1, Unseen: nan,
-		Params: []assess.AccurateMarginal{{Name: "k", Median: assess.CenterSpread{Center: 1, Spread: 2}, HeavyTails: true}},
-		Steps:  []assess.Rung{{StepSize: 0.1, Deterministic: inf}},
-		Claims: []assess.Claim{{Kind: "something", Sentence: "a warning"}, {Kind: "α*", Step: "h = 0.1", Value: 2}},
-	}
-	for _, v := range []float64{1, 2.5, 3} {
-		a.Claims = append(a.Claims, assess.Claim{Kind: "α* at a draw", Step: "h = 0.1", Value: v})
-	}
-	return a
 }
 
 // The words come first, then the figure and the tables.
@@ -263,14 +257,13 @@ func TestAssessment(t *testing.T) {
 	}
 	r := run(t, "assessment", 0)
 	shown := plain(t, r)
-	if got := shown[0]; !strings.HasPrefix(got, "The solver's error matters at every setting that was tried") || !strings.HasSuffix(got, "\n• a warning") {
+	if got := shown[0]; !strings.HasPrefix(got, "AB1, h = 0.1: the solver's error matters.") || !strings.HasSuffix(got, "\n• a warning") {
 		t.Errorf("words: %q", got)
 	}
 	equal(t, shown[1:],
-		"Figure: AB1 on decay: what the solver's error does to the posterior",
-		"calibrated α*   h = 0.1\nat the mode     2 ± 0\nat three draws  1, 2.5, 3",
-		"bias of medians  inference      h = 0.1\nk                deterministic  −0.300 ± 0.010",
-		"reference posterior  median  half of 68 %  mean  sd  largest h that is small enough\nk                    1       2             –     –   none")
+		"Figure: decay: what the solver's error does to the posterior",
+		"bias of medians  AB1, h = 0.1\nk                −0.300 ± 0.010",
+		"reference posterior  median  half of 68 %  mean  sd\nk                    1       2             –     –")
 }
 
 // Chains are a table, the warnings and the notes; a comparison is a table.

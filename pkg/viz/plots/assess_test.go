@@ -30,11 +30,12 @@ func assessment() *assess.Report {
 		}
 	}
 	return &assess.Report{
-		Model: "decay", Method: "AB1", Threshold: 0.1,
-		Params: []assess.AccurateMarginal{{Name: "theta1", Median: assess.CenterSpread{Center: 1, Spread: 1}}, {Name: "theta2", Median: assess.CenterSpread{Center: 2, Spread: 1}}},
-		Steps: []assess.Rung{
-			{StepSize: 0.2, Deterministic: inference("deterministic", 0.3)},
-			{StepSize: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
+		Model: "decay", Threshold: 0.1, Drawn: "draws",
+		Params: []assess.Marginal{{Name: "theta1", Median: assess.CenterSpread{Center: 1, Spread: 1}}, {Name: "theta2", Median: assess.CenterSpread{Center: 2, Spread: 1}}},
+		Candidates: []assess.Candidate{
+			{Method: "AB1", Mesh: "h = 0.2", Size: 0.2, Inference: inference("tempering", 0.3)},
+			{Method: "AB1", Mesh: "h = 0.1", Size: 0.1, Inference: inference("tempering", 0.03)},
+			{Method: "AB1", Mesh: "h = 0.1", Size: 0.1, Noisy: true, Inference: inference("pcn", 0.5)},
 		},
 	}
 }
@@ -48,7 +49,7 @@ func TestAssessment(t *testing.T) {
 	}
 	var y, largest float64
 	for _, l := range f.Panels[3].Layers {
-		if p, ok := l.(viz.Points); ok && strings.HasPrefix(p.Name, "deterministic") {
+		if p, ok := l.(viz.Points); ok && p.Name == "AB1" {
 			y = p.Y[1]
 		}
 	}
@@ -80,14 +81,9 @@ func TestAssessmentWithoutAccurate(t *testing.T) {
 	for i := range a.Params {
 		a.Params[i].Median = assess.CenterSpread{Center: nan, Spread: nan}
 	}
-	for _, st := range a.Steps {
-		for _, inf := range []*assess.Inference{st.Deterministic, st.Probabilistic} {
-			if inf == nil {
-				continue
-			}
-			for j := range inf.Effects {
-				inf.Effects[j] = assess.Effect{Median: assess.Shift{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}}
-			}
+	for _, c := range a.Candidates {
+		for j := range c.Inference.Effects {
+			c.Inference.Effects[j] = assess.Effect{Median: assess.Shift{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}}
 		}
 	}
 	if _, err := viz.PNG(Assessment(a)); err != nil {
@@ -101,7 +97,7 @@ func TestAssessmentHTML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<h1>Does the error of AB1 matter for the posterior of a &lt;model&gt;?</h1>", "class=answer", "data:image/png", "<pre>"} {
+	for _, want := range []string{"<h1>Does the solver's error matter for the posterior of a &lt;model&gt;?</h1>", "class=answer", "data:image/png", "<pre>"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -13,22 +13,21 @@ import (
 // answer, the figures, the warnings, and the tables.
 func AssessmentHTML(a *assess.Report, title string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<h1>Does the error of %s matter for the posterior of %s?</h1>\n", html.EscapeString(a.Method), html.EscapeString(title))
-	// The first line of each paragraph is an answer, and is highlighted.
-	for _, part := range strings.Split(strings.TrimSpace(a.Answer()+"\n"+a.Advice()), "\n\n") {
-		class := " class=answer"
-		for _, line := range strings.Split(part, "\n") {
-			fmt.Fprintf(&b, "<p%s>%s</p>\n", class, html.EscapeString(line))
-			class = ""
+	fmt.Fprintf(&b, "<h1>Does the solver's error matter for the posterior of %s?</h1>\n", html.EscapeString(title))
+	paragraphs := func(class, text string) {
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(&b, "<p%s>%s</p>\n", class, html.EscapeString(strings.TrimSpace(line)))
 		}
 	}
-	if a.Sampled() {
+	paragraphs(" class=answer", a.Answer())
+	if a.Drawn != "" {
 		figure, err := viz.HTML(Assessment(a))
 		if err != nil {
 			return "", err
 		}
 		b.WriteString(figure)
 	}
+	paragraphs("", a.Details())
 	if a.Profile != nil {
 		along, err := viz.HTML(LogLikelihoodProfile(a.Profile))
 		if err != nil {

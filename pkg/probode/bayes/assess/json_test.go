@@ -2,209 +2,147 @@ package assess_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"math"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
-	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// The reader of a program: every name of docs/json.md, and no other.
-type (
-	readReport struct {
-		Format            string
-		Version           int
-		Model, Verdict    string
-		LargestNegligible *float64 `json:"largest_negligible"`
-		UnseenMass        *float64 `json:"unseen_mass"`
-		Reasons, Warnings []string
-		Thresholds        struct {
-			Bias       float64
-			SDRatio    float64 `json:"sd_ratio"`
-			Confidence float64
-			Looks      int
-		}
-		Reference readReference
-		Steps     []readStep
-		Remedies  []readRemedy
-		Claims    []readClaim
-	}
-	readReference struct {
-		Solver     string
-		D          *float64
-		By         string
-		KHat       *float64
-		KHatLimit  *float64 `json:"khat_limit"`
-		Points     int
-		Seconds    *float64
-		Modes      []readMode
-		Parameters []readMarginal
-	}
-	readMarginal struct {
-		Name     string
-		Mean, SD *float64
-		MeanSE   *float64 `json:"mean_se"`
-		SDSE     *float64 `json:"sd_se"`
-		Median   *float64
-		MedianSE *float64 `json:"median_se"`
-		Half     *float64 `json:"half_interval"`
-		HalfSE   *float64 `json:"half_interval_se"`
-		JudgedBy string   `json:"judged_by"`
-	}
-	readStep struct {
-		H, Tol, ATol, Alpha *float64
-		Method              string
-		Verdict             string
-		Error               *string
-		DrawsNeeded         *float64 `json:"draws_needed"`
-		Modes               []readMode
-		Parameters          []struct {
-			Name             string
-			JudgedBy         string `json:"judged_by"`
-			Classical, Noisy *readEffect
-		}
-		Certificate *struct {
-			D, Bound  *float64
-			Shift     map[string]*float64
-			TV        *float64 `json:"total_variation"`
-			KL        *float64 `json:"kullback_leibler"`
-			Certified bool
-		}
-		Cost struct{ Classical, Noisy *readCost }
-	}
-	readEffect struct {
-		Mean, SD, Median *float64
-		Half             *float64 `json:"half_interval"`
-		readWithin
-		Within []readWithin
-	}
-	readWithin struct {
-		Bias            *float64
-		BiasSE          *float64 `json:"bias_se"`
-		Ratio           *float64 `json:"sd_ratio"`
-		RatioSE         *float64 `json:"sd_ratio_se"`
-		Moments         string   `json:"moments_verdict"`
-		MedianBias      *float64 `json:"median_bias"`
-		MedianBiasSE    *float64 `json:"median_bias_se"`
-		IntervalRatio   *float64 `json:"interval_ratio"`
-		IntervalRatioSE *float64 `json:"interval_ratio_se"`
-		Verdict         string
-	}
-	readMode struct {
-		Theta   map[string]float64
-		Mass    float64
-		Phantom *bool
-	}
-	readCost struct {
-		Chains, Draws int
-		Sampler       string
-		Solves        int
-		Seconds       *float64
-		ESS           *float64 `json:"ess_per_second"`
-	}
-	readClaim struct {
-		Kind, Step, Run, Parameter string
-		Mode                       int
-		Value, SE, Limit           *float64
-		Verdict, Sentence          string
-	}
-	readRemedy struct {
-		Kind, Name  string
-		Bias        *float64
-		BiasSE      *float64 `json:"bias_se"`
-		Ratio       *float64 `json:"sd_ratio"`
-		RatioSE     *float64 `json:"sd_ratio_se"`
-		Seconds     *float64
-		Reach       *float64 `json:"seconds_to_reach"`
-		Reaches     bool     `json:"reaches_threshold"`
-		Recommended bool
-		Note        string
-	}
-)
-
-func strictly(t *testing.T, text []byte, into any) {
+// documented returns the names in the first column of the table of docs/json.md
+// under a heading.
+func documented(t *testing.T, heading string) map[string]bool {
 	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-}
-
-// A whole assessment, read back: the steps in the order asked for, masses that sum
-// to one, the numbers those of the report, and nothing that is no number.
-func TestReportJSON(t *testing.T) {
-	a := assessed(t, dragons(0.5), assess.Settings{Steps: []float64{0.125, 0.5}, Weighed: 200, Sampler: sample.Deterministic{},
-		Chains: mcmc.Settings{Draws: 500, Seed: 2}, Calibrate: calibrate.Settings{Paths: 50}})
-	var text bytes.Buffer
-	if err := a.WriteJSON(&text); err != nil {
+	text, err := os.ReadFile("../../../../docs/json.md")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(text.String(), "NaN") || strings.Contains(text.String(), "Inf") {
-		t.Errorf("what is no number in %s", &text)
+	_, part, ok := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/json.md has no part %q", heading)
 	}
-	var r readReport
-	strictly(t, text.Bytes(), &r)
-	if r.Format != "probode assess" || r.Version != 2 || len(r.Steps) != 2 || r.Verdict != r.Steps[0].Verdict {
-		t.Fatalf("%+v", r)
-	}
-	if *r.Steps[0].H != 0.125 || *r.Steps[1].H != 0.5 || r.Steps[0].Tol != nil {
-		t.Errorf("steps of %g and %g, want them as asked: 0.125, 0.5", *r.Steps[0].H, *r.Steps[1].H)
-	}
-	if r.Steps[1].Verdict != "matters" {
-		t.Errorf("verdict at h = 0.5: %s", r.Steps[1].Verdict)
-	}
-	phantom := false
-	for _, st := range r.Steps {
-		var mass float64
-		for _, m := range st.Modes {
-			mass += m.Mass
-			if m.Phantom == nil || len(m.Theta) != 2 {
-				t.Errorf("mode %+v", m)
-			} else if *m.Phantom {
-				phantom = phantom || math.Abs(m.Theta["b1"]-4.911) < 0.01
+	part, _, _ = strings.Cut(part, "\n## ")
+	names := map[string]bool{}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(part) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
+				names[m[1]] = true
 			}
 		}
-		if math.Abs(mass-1) > 1e-9 {
-			t.Errorf("h = %g: masses sum to %g", *st.H, mass)
+	}
+	return names
+}
+
+// flatten adds the names in a value to those that are there. byName are objects whose
+// names are those of parameters.
+func flatten(names map[string]bool, at string, v any, byName map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, w := range v {
+			next := strings.TrimPrefix(at+"."+name, ".")
+			if byName[at] {
+				next = at + ".*"
+			}
+			flatten(names, next, w, byName)
 		}
-		if len(st.Parameters) != 2 || st.Parameters[0].Classical == nil || st.Parameters[0].Noisy == nil || st.Certificate == nil || st.Certificate.D == nil {
-			t.Errorf("h = %g: %+v", *st.H, st)
+	case []any:
+		for _, w := range v {
+			flatten(names, at+"[]", w, byName)
 		}
-	}
-	if !phantom {
-		t.Error("no phantom mode at b1 = 4.911")
-	}
-	if got, want := *r.Steps[0].Parameters[1].Classical.MedianBias, a.Steps[1].Deterministic.Effects[1].Median.Bias; got != want {
-		t.Errorf("bias of the median %g, the report has %g", got, want)
-	}
-	// At h = 0.125 the phantom is at β₁ = 19.6. Its mass of 0.0008 would move the mean by many
-	// standard deviations, and no draw is there, so the draws do not give the mean.
-	if c := r.Steps[0].Parameters[1].Classical; c.Mean != nil || c.SD != nil || c.Bias != nil || c.Median == nil {
-		t.Errorf("mean %v, sd %v, bias %v, median %v: want only the median", c.Mean, c.SD, c.Bias, c.Median)
-	}
-	if r.Steps[1].Certificate.Certified || *r.Reference.D > 1e-6 {
-		t.Errorf("certified at h = 0.5, or D of the reference %g", *r.Reference.D)
+		if len(v) == 0 {
+			names[at+"[]"] = true
+		}
+	default:
+		names[at] = true
 	}
 }
 
-// What is not known is null, and the text is JSON even so.
-func TestReportJSONUnknown(t *testing.T) {
-	nan := math.NaN()
-	a := &assess.Report{Model: "a \"model\"", Method: "AB1", Threshold: 0.1, Confidence: 0.95, Looks: 1, Unseen: nan, Names: []string{"a"}, Asked: []int{0},
-		Params: []assess.AccurateMarginal{{Name: "a", Mean: assess.CenterSpread{Center: nan, CenterSE: nan, Spread: nan, SpreadSE: math.Inf(1)}}},
-		Steps:  []assess.Rung{{StepSize: 1, Err: "it failed"}}}
-	var text bytes.Buffer
-	if err := a.WriteJSON(&text); err != nil {
+// compare reports the names that only the documentation or only the output has.
+// What holds others needs no line of its own.
+func compare(t *testing.T, heading string, texts ...[]byte) {
+	t.Helper()
+	want, got := documented(t, heading), map[string]bool{}
+	byName := map[string]bool{}
+	for name := range want {
+		if of, ok := strings.CutSuffix(name, ".*"); ok {
+			byName[of] = true
+		}
+	}
+	for _, text := range texts {
+		var v any
+		if err := json.Unmarshal(text, &v); err != nil {
+			t.Fatal(err)
+		}
+		flatten(got, "", v, byName)
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if !want[name] {
+			t.Errorf("%s: %s is written and not documented", heading, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		holds := false
+		for other := range got {
+			holds = holds || strings.HasPrefix(other, name+".") || strings.HasPrefix(other, name+"[]")
+		}
+		if !got[name] && !holds {
+			t.Errorf("%s: %s is documented and not written", heading, name)
+		}
+	}
+}
+
+// Every name of docs/json.md is written, and no other. Three reports together have all of
+// them: one of steps, one of tolerances with noise, and one with two modes.
+func TestJSONIsAsDocumented(t *testing.T) {
+	chains := mcmc.Settings{Draws: 200, Seed: 2}
+	loose := within(1e-2)
+	loose[0].Method = methods.RungeKutta{}
+	var texts [][]byte
+	for _, a := range []*assess.Report{
+		assessed(t, assessPosterior(0.25), assess.Settings{Candidates: at(0.125, 0.25), Chains: chains}),
+		assessed(t, assessPosterior(0.25), assess.Settings{Candidates: loose, Noise: sample.Hamiltonian{}, Chains: chains}),
+		assessed(t, caseOf(t, "alias"), assess.Settings{Candidates: at(0.05), MaxDraws: 200, Chains: chains}),
+	} {
+		var text bytes.Buffer
+		if err := a.WriteJSON(&text); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text.Bytes())
+		for _, x := range a.Candidates {
+			mass := 0.0
+			for _, m := range x.Modes {
+				mass += m.Mass
+			}
+			if !(mass > 0) {
+				t.Errorf("%v: masses sum to %g", &x, mass)
+			}
+		}
+	}
+	compare(t, "assess", texts...)
+
+	all := certify.Certificates{Model: "m", Threshold: 0.1}
+	var err error
+	ctx, p, c := context.Background(), assessPosterior(0.25), certify.Settings{Modes: [][]float64{{1}}}
+	if all.All, err = certify.Each(ctx, p, []probode.Setup{{Mesh: probode.Uniform(0.25)}, {Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-3}}}}, c); err != nil {
 		t.Fatal(err)
 	}
-	var r readReport
-	strictly(t, text.Bytes(), &r)
-	if r.Verdict != "undecided" || r.LargestNegligible != nil || r.Steps[0].Alpha != nil || *r.Steps[0].Error != "it failed" || r.Steps[0].Parameters[0].Classical != nil || r.Reference.Parameters[0].SDSE != nil {
-		t.Errorf("%s", &text)
+	if all.Enough, err = certify.LargestEnough(ctx, p, certify.EnoughSettings{Settings: c, Number: 5}); err != nil {
+		t.Fatal(err)
 	}
+	var text bytes.Buffer
+	if err := all.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "certify", text.Bytes())
 }

@@ -1,92 +1,145 @@
 package assess
 
 import (
-	"cmp"
+	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-type judge struct {
-	*sampling
-	threshold float64
-	z         float64   // the distance from the threshold that a verdict needs, in standard errors
-	y         *standard // nil if the reference posterior is not known
-	allowed   bool      // y and the reference can be trusted
+// result is what is known about the posterior of a candidate, from weights or from a run.
+type result struct {
+	estimates   [measures][]CenterSpread
+	differences *[measures][]estimate.Difference // nil for a run of its own
+	sound, gaps []bool
+	worth       float64 // effective number of draws
+
+	modes   *bayes.Modes // of the posterior without noise
+	visited []float64    // the share of the draws in each of them
 }
 
-func (j *judge) judge(d *draws) {
-	inf, n := d.summed, len(j.assessed)
-	inf.Effects = make([]Effect, n)
-	known := make([]bool, n)
-	own := j.trusted(d)
-	for k, q := range j.quantities {
-		e := Effect{Median: j.shift(byQuantiles, d, k, own), Mean: j.shift(byMoments, d, k, own)}
-		ok := j.known(d, k)
-		if ok {
-			e.Median.Verdict = e.Median.judge(j.threshold, j.z)
-			e.Mean.Verdict = e.Mean.judge(j.threshold, j.z)
+// known returns what is known about candidate i, or nil.
+func (a *assessment) known(i int) *result {
+	at := a.setupOf(i)
+	if d := a.runs[i]; d != nil {
+		return &result{d.estimates, nil, d.sound, d.gaps, a.effective(d), d.p.Modes, d.visited}
+	}
+	w := a.weightings[at]
+	if a.out.Candidates[i].Noisy || w == nil || a.y == nil || !a.represents(w, a.y) {
+		return nil
+	}
+	return &result{w.estimates, &w.differences, a.y.sound, a.y.gaps, a.effective(a.y) * w.kish(), nil, nil}
+}
+
+// judge judges all candidates.
+func (a *assessment) judge() {
+	doubt := a.doubt()
+	for i := range a.out.Candidates {
+		x := &a.out.Candidates[i]
+		x.Verdict, x.Why = Undecided, doubt
+		r := a.known(i)
+		if r == nil {
+			if x.Inference = nil; a.failures[i] != "" {
+				x.Why = a.failures[i]
+			} else if x.Why == "" {
+				x.Why = "no draws"
+			}
+			continue
 		}
-		e.Verdict = e.Median.Verdict
-		if q.part >= 0 {
+		x.Inference = a.inference(i)
+		a.effects(x.Inference, r)
+		if doubt == "" {
+			a.decide(i, x)
+		}
+	}
+}
+
+// doubt says why nothing can be decided. It returns "" if a verdict is possible.
+func (a *assessment) doubt() string {
+	if a.y == nil {
+		return a.why
+	}
+	if !a.own.enough(a.out.Threshold) {
+		return sayDistrust(a.own, a.out.Threshold)
+	}
+	if !a.mixed(a.y) {
+		return fmt.Sprintf(saidUnmixed, a.y.worstRHat(), a.effective(a.y))
+	}
+	for k, share := range a.y.visitedReference {
+		if m := a.modes.reference.Modes[k]; m.Cov != nil && m.Mass > minor && share == 0 {
+			return fmt.Sprintf(saidEmptyMode, a.out.at(m.Theta), m.Mass)
+		}
+	}
+	return ""
+}
+
+// inference returns the description of the draws of candidate i.
+func (a *assessment) inference(i int) *Inference {
+	if d := a.runs[i]; d != nil {
+		x := &a.out.Candidates[i]
+		if k := alphaIndex(a.p); x.Noisy && k >= 0 {
+			x.Alpha = d.result.Summary[k].Mean
+		} else if x.Noisy {
+			x.Alpha = d.p.Alpha
+		}
+		if !x.Noisy {
+			a.modes.setups[a.setupOf(i)].visit(d.visited, a.mixed(d))
+		}
+		return &Inference{KHat: math.NaN(), Sampler: d.result.Sampler.String(), Summary: d.result.Summary, Draws: len(d.all.Draws[0]), Chains: len(d.all.Draws),
+			Solves: int(math.Round(d.result.Work)), Seconds: d.result.Seconds}
+	}
+	w := a.weightings[a.setupOf(i)]
+	return &Inference{Weighted: true, KHat: w.khat, Sampler: a.y.result.Sampler.String(), Draws: len(a.y.all.Draws[0]), Chains: len(a.y.all.Draws), Seconds: w.seconds}
+}
+
+func alphaIndex(p *bayes.Posterior) int {
+	for k, q := range p.Params {
+		if q.Name == p.AlphaParam {
+			return k
+		}
+	}
+	return -1
+}
+
+// effects computes the effect on each parameter, with its verdict.
+func (a *assessment) effects(inf *Inference, r *result) {
+	n := len(a.assessed)
+	inf.Effects = make([]Effect, n)
+	for k, q := range a.quantities {
+		e := Effect{Median: a.shift(byQuantiles, r, k), Mean: a.shift(byMoments, r, k)}
+		for by, s := range []*Shift{&e.Median, &e.Mean} {
+			s.Verdict, s.Why = s.judge(a.out.Threshold, a.out.standardErrors())
+			if why := a.unknown(estimate.Measure(by), r, k); why != "" && s.Verdict != Undecided {
+				s.Verdict, s.Why = Undecided, why
+			} else if why != "" {
+				s.Why = why
+			} else if by == int(byQuantiles) && s.Verdict == Undecided && (r.gaps[k] || a.y.gaps[k]) {
+				s.Why = saidGap
+			}
+		}
+		if e.Verdict = e.Median.Verdict; q.part >= 0 {
 			whole := &inf.Effects[k%n]
 			whole.Within = append(whole.Within, e)
 			whole.Verdict = worse(whole.Verdict, e.Verdict)
-			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// The verdict on the mean and the sd cannot be Negligible if a mode without draws
-		// could shift the mean or the sd by more than unvisitedSize times the threshold.
-		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
-			e.Mean.Verdict = Undecided
-		}
-		e.Gap = e.Median.Verdict == Undecided && (d.gaps[k] || j.y != nil && j.y.gaps[k])
-		inf.Effects[k], known[k] = e, ok
-	}
-	inf.Verdict = Undecided
-	if j.allowed {
-		inf.Verdict = Negligible
-		switch {
-		case d.p == nil || d.target == sample.Accurate:
-		case d.target == sample.Classical:
-			inf.Verdict = verdictOnModes(d.pair.own)
-		default:
-			inf.Verdict = j.verdictOnShares(d)
-		}
-	}
-	for k := range inf.Effects {
-		e := &inf.Effects[k]
-		if e.Verdict == Undecided && known[k] && !e.Gap {
-			e.Draws = math.Ceil(math.Max(1.1, e.more(j.threshold, j.z)) * float64(inf.Draws))
-		}
-		inf.Verdict = worse(inf.Verdict, e.Verdict)
+		inf.Effects[k] = e
 	}
 }
 
-func (j *judge) known(d *draws, k int) bool {
-	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
-}
-
-// shift takes the estimate with the smaller standard error: the difference between two
-// runs or, if its weights can be trusted, that from the weights of the run.
-func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
-	m, nan := d.estimates[by][k], math.NaN()
-	if by == byMoments && j.lacks(d, k) {
-		m = unknown()
-	}
-	if j.y == nil || by == byMoments && !j.moments(d, k) {
-		return Shift{CenterSpread: m, Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
-	}
-	x := j.y.accurate[by][k]
-	s := m.against(x)
-	if own {
-		if w := d.shifts[by][k]; w.CenterSE/x.Spread < s.BiasSE {
-			s.Bias, s.BiasSE, s.Ratio, s.RatioSE = w.Center/x.Spread, w.CenterSE/x.Spread, w.Ratio, w.RatioSE
-		}
+// shift compares quantity k of a candidate with the reference posterior.
+func (a *assessment) shift(by estimate.Measure, r *result, k int) Shift {
+	m, x := r.estimates[by][k], a.y.estimates[by][k]
+	s := Shift{CenterSpread: m, Bias: (m.Center - x.Center) / x.Spread, BiasSE: math.Hypot(m.CenterSE, x.CenterSE) / x.Spread,
+		Ratio: m.Spread / x.Spread}
+	s.RatioSE = s.Ratio * math.Hypot(m.SpreadSE/m.Spread, x.SpreadSE/x.Spread)
+	if r.differences != nil {
+		d := r.differences[by][k]
+		s.Bias, s.BiasSE, s.Ratio, s.RatioSE = d.Center/x.Spread, d.CenterSE/x.Spread, d.Ratio, d.RatioSE
 	}
 	// The bias is measured in units of the spread of the reference posterior. The Monte
 	// Carlo error of this spread contributes to the standard error of the bias.
@@ -94,66 +147,71 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	return s
 }
 
-// moments reports whether moments can be compared: not if the tails are too heavy for a
-// mean, or a mode without draws would shift them by more than unvisitedSize times the
-// threshold.
-func (j *judge) moments(d *draws, k int) bool {
-	switch n := len(j.assessed); {
-	case j.y.heavy[k%n]:
-		return false
-	case j.quantities[k].part >= 0:
-		return true // inside one mode
+// unknown says why the standard errors of quantity k, or the quantity itself, cannot be
+// trusted. It returns "" if they can.
+func (a *assessment) unknown(by estimate.Measure, r *result, k int) string {
+	q, n := a.quantities[k], len(a.assessed)
+	switch {
+	case !r.sound[k] || !a.y.sound[k]:
+		return saidUnsound
+	case !(a.y.estimates[byQuantiles][k].Spread > 0):
+		return saidEqualDraws
+	case by == byQuantiles || q.part >= 0:
+		return ""
+	case a.heavy[k%n]:
+		return fmt.Sprintf(saidHeavy, a.tails[k%n])
 	}
-	return !j.y.meanless(j.sampling, k) && !j.lacks(d, k)
-}
-
-func (j *judge) lacks(d *draws, k int) bool {
-	return j.y != nil && j.quantities[k].part < 0 && j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize
-}
-
-// against compares independent estimates.
-func (m CenterSpread) against(x CenterSpread) Shift {
-	ratio := m.Spread / x.Spread
-	return Shift{CenterSpread: m, Bias: (m.Center - x.Center) / x.Spread, BiasSE: math.Hypot(m.CenterSE, x.CenterSE) / x.Spread,
-		Ratio: ratio, RatioSE: ratio * math.Hypot(m.SpreadSE/m.Spread, x.SpreadSE/x.Spread)}
-}
-
-// trusted refuses weights if the solver misses a mode: weights and k̂ know nothing of
-// regions without draws.
-func (j *judge) trusted(d *draws) bool {
-	if j.y == nil || !j.usable(d) || !d.whole() {
-		return false
-	}
-	for by := range measures {
-		for k := range j.quantities {
-			if by == byMoments && j.y.heavy[k%len(j.assessed)] || !d.sound[k] || !j.y.sound[k] {
-				continue
-			}
-			s, x, w := d.estimates[by][k].against(j.y.accurate[by][k]), j.y.accurate[by][k], d.shifts[by][k]
-			if math.Abs(s.Bias-w.Center/x.Spread) > astray*s.BiasSE || math.Abs(math.Log(s.Ratio/w.Ratio)) > astray*s.RatioSE/s.Ratio {
-				return false
-			}
+	x := a.y.estimates[byMoments][k]
+	for _, h := range []hole{a.hole(r.modes, r.visited, x, k), a.hole(a.modes.reference, a.y.visitedReference, x, k)} {
+		if h.size > unvisitedSize {
+			return fmt.Sprintf(saidUnvisited, a.out.at(h.theta), h.mass, h.size)
 		}
 	}
-	return true
+	if size := a.unseenSize(unseenMass(math.Min(r.worth, a.effective(a.y))), x, k); size > unvisitedSize {
+		return saidUnseen
+	}
+	return ""
 }
 
-// judge uses intervals of ±z standard errors. With a NaN the verdict is not Negligible.
-func (s Shift) judge(threshold, z float64) Verdict {
+// decide gives the verdict on candidate i from its effects and its modes.
+func (a *assessment) decide(i int, x *Candidate) {
+	f, d := &a.modes.setups[a.setupOf(i)], a.runs[i]
+	x.Verdict = Negligible
+	switch {
+	case d == nil: // the two posteriors have the same modes
+	case d.target == sample.Accurate:
+	case x.Noisy:
+		x.Verdict = a.verdictOnShares(d, f)
+	default:
+		x.Verdict = verdictOnModes(f.own)
+	}
+	if x.Verdict == Undecided {
+		x.Why = saidModeUndecided
+	}
+	for j, e := range x.Inference.Effects {
+		if x.Verdict = worse(x.Verdict, e.Verdict); e.Verdict == Undecided && x.Why == "" {
+			s, _ := e.gravest(a.out.Threshold)
+			x.Why = fmt.Sprintf("%s: %s", a.out.Params[j].Name, s.Why)
+		}
+	}
+	if x.Verdict != Undecided {
+		x.Why = ""
+	}
+}
+
+// judge returns the verdict on the bias and on the ratio of the spreads, and the reason
+// for no verdict. The verdict is based on intervals of ±z standard errors. If the bias,
+// the ratio or one of the standard errors is NaN, the verdict is Undecided.
+func (s Shift) judge(threshold, z float64) (Verdict, string) {
 	bias, ratio := s.sizes(threshold)
-	b, r := s.errors(threshold, z)
+	b, r := z*s.BiasSE/threshold, z*s.RatioSE/s.Ratio/math.Log1p(threshold)
 	switch {
 	case bias-b > 1 || ratio-r > 1:
-		return Matters
+		return Matters, ""
 	case bias+b < 1 && ratio+r < 1:
-		return Negligible
+		return Negligible, ""
 	}
-	return Undecided
-}
-
-// errors returns z standard errors in units of the threshold.
-func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
-	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
+	return Undecided, fmt.Sprintf("bias %s, width × %s, too close to the threshold for the number of draws", plusMinus(s.Bias, s.BiasSE, true), plusMinus(s.Ratio, s.RatioSE, false))
 }
 
 func (s Shift) sizes(threshold float64) (bias, ratio float64) {
@@ -165,54 +223,10 @@ func (s Shift) size(threshold float64) float64 {
 	return math.Max(bias, ratio)
 }
 
-// more returns the factor by which draws must grow for a verdict, if the estimates do not
-// change.
-func (e Effect) more(threshold, z float64) float64 {
-	least, most := math.Inf(1), 0.0 // the factors needed to show that one effect is above the threshold, or that all are below
-	for _, e := range append([]Effect{e}, e.Within...) {
-		s := e.Median
-		b, r := s.sizes(threshold)
-		bias, ratio := s.errors(threshold, z)
-		bias, ratio = bias/math.Abs(b-1), ratio/math.Abs(r-1)
-		// One effect above the threshold is enough for the verdict Matters.
-		if b > 1 {
-			least = math.Min(least, bias)
-		}
-		if r > 1 {
-			least = math.Min(least, ratio)
-		}
-		most = math.Max(most, math.Max(bias, ratio))
-	}
-	f := math.Min(least, most)
-	return f * f
-}
-
-// needed returns the draws per chain for a verdict, if the estimates do not change: on
-// one parameter with an effect above the threshold, which is enough for Matters, or else
-// on all of them. It is NaN if there is a verdict, and +Inf if the number is not known.
-func (inf *Inference) needed(threshold float64) float64 {
-	if inf.Verdict != Undecided {
-		return math.NaN()
-	}
-	least, most := math.Inf(1), 0.0
-	for _, e := range inf.Effects {
-		if e.Verdict != Undecided {
-			continue
-		}
-		n := cmp.Or(e.Draws, math.Inf(1))
-		if s, _ := e.gravest(threshold); s.size(threshold) > 1 {
-			least = math.Min(least, n)
-		}
-		most = math.Max(most, n)
-	}
-	if most == 0 {
-		return math.Inf(1) // no parameter is undecided, but a mode is
-	}
-	return math.Min(least, most)
-}
-
-// gravest returns the largest of the shifts with the most serious verdict, and the index
-// of its mode, or −1 for the whole posterior.
+// gravest returns the shift with the most serious verdict, in the whole posterior or
+// within a mode. Among shifts with equally serious verdicts, gravest returns the largest
+// in units of the threshold. The result `part` is the index of the mode, or −1 for the
+// whole posterior.
 func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
 	gravest, part = e.Median, -1
 	for k, w := range e.Within {
@@ -245,23 +259,8 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 	return param
 }
 
-// largest returns zero if the effect is not negligible at the smallest step.
-func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
-	for _, st := range slices.Backward(a.Steps) {
-		v := st.verdict() // a bound holds for all parameters
-		if st.Deterministic != nil {
-			v = st.Deterministic.Effects[j].Verdict
-		} else if st.Bound == nil {
-			break
-		}
-		if v != Negligible {
-			return size, v == Undecided
-		}
-		size = st.Size()
-	}
-	return size, false
-}
-
+// standardErrors returns the number of Monte Carlo standard errors by which an estimate
+// must differ from the threshold for a verdict.
 func (a *Report) standardErrors() float64 {
 	return distuv.UnitNormal.Quantile(1 - (1-a.Confidence)/2/float64(a.Looks))
 }

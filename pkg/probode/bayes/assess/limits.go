@@ -2,8 +2,8 @@ package assess
 
 // These constants are the limits that determine verdicts.
 const (
-	// decisive is half the width of the confidence intervals for warnings and notes on
-	// remedies, in Monte Carlo standard errors.
+	// Warnings about α and σ are based on confidence intervals. The constant `decisive` is
+	// half the width of these intervals, in Monte Carlo standard errors.
 	decisive = 2
 	// Standard errors are trusted for R̂ ≤ mixed and at least `fewest` effective draws.
 	mixed, fewest = 1.05, 50
@@ -12,10 +12,6 @@ const (
 	wellMixed, fewEach = 1.01, 100
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01
-	// astray is the largest difference between the two estimates of an effect, by weights
-	// and by runs, in standard errors of the latter. Chance alone exceeds it with
-	// probability 1/16,000.
-	astray = 4
 
 	// A mode is listed above the mass `listed`; above `minor`, its share of the draws is
 	// checked. If only one posterior has it, it matters for any threshold above
@@ -35,20 +31,18 @@ const (
 	// The error of the reference is measured at referenceDraws draws, and at most the share
 	// mostFailed of the weighted draws may fail.
 	referenceDraws = 100
-	mostFailed     = 0.01
-	// mostMissed is the largest share of the reference posterior without draws. A
-	// Gaussian without a tail of 0.5 % has an sd that is 2 % smaller.
+	// mostMissed is the largest share of the mass of the reference posterior that may lie
+	// in regions without draws. If a tail with 0.5 % of the mass is cut off from a
+	// Gaussian distribution, the sd decreases by 2 %.
 	mostMissed = 0.005
 
-	// alphaSteps and alphaTheta are the factors by which α* should change at most from
-	// step to step, and from the mode to a draw. The noise is proportional to √α.
-	alphaSteps, alphaTheta = 2, 4
-	// Observed orders have no meaning above the relative error roughPath, and suffer from
-	// rounding below smallestPath.
-	roughPath, smallestPath = 0.1, 1e-8
+	// A given α should differ from the calibrated one by a factor of at most alphaGiven.
+	// The noise is proportional to the square root of α.
+	alphaGiven = 4
 
-	// mostLooks limits the interim analyses.
-	mostLooks = 4
-	// growth is the default budget in multiples of the first number of draws.
-	growth = 8
+	// The draws are looked at up to mostLooks times, and doubled in between. Repeated
+	// looks are more likely than a single one to report an effect that does not exist, so
+	// each look uses the confidence level 1 − (1 − Confidence)/mostLooks [Bonferroni].
+	// growth is the default budget, as a multiple of the number of draws in the first look.
+	mostLooks, growth = 4, 8
 )

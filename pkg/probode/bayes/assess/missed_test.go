@@ -80,9 +80,9 @@ func TestPulseOfTheState(t *testing.T) {
 		u := (x[1] - 1.37) / width
 		f[0], f[1] = th[0]*(0.05+math.Exp(-u*u/2)/width/math.Sqrt(2*math.Pi)), 1
 	}, []float64{0, 0}, []float64{1, 2, 3, 4}, []float64{0.05, 1.1, 1.15, 1.2}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
-	a := quick(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 100, Chains: brief})
-	if v := a.Steps[0].Deterministic.Verdict; v != assess.Undecided || !(a.Claim("pulse beside the reference", "", "").Value > 1) || a.Largest > 0 || len(a.Remedies) > 0 {
-		t.Errorf("%v, %+v, remedies %+v", v, a.Claims, a.Remedies)
+	a := assessed(t, p, assess.Settings{Candidates: at(0.25), Chains: brief})
+	if v := a.Candidates[0].Verdict; v != assess.Undecided || !strings.Contains(a.Answer(), "steps over a feature of f") {
+		t.Errorf("%v, %s", v, a.Answer())
 	}
 	c, err := certify.Run(context.Background(), p, certify.Settings{})
 	if err != nil {
@@ -109,11 +109,11 @@ func TestModesThatAllStepsLose(t *testing.T) {
 	}, []float64{1, 0}, times, y, bayes.Gaussian{Sigma: bayes.Known(0.1)})
 	p.Method = adams.Moulton{}
 	mean, sd := integrated(p, 0, 2*math.Pi, seen)
-	a := quick(t, p, assess.Settings{Steps: []float64{1. / 16}, Weighed: 1000, Chains: brief})
-	q, v := a.Params[0], a.Steps[0].Deterministic.Verdict
-	t.Logf("%v: %g ± %g, sd %g ± %g (%s), want %g and %g", v, q.Mean.Center, q.Mean.CenterSE, q.Mean.Spread, q.Mean.SpreadSE, a.ReferenceBy, mean, sd)
-	if !slices.ContainsFunc(a.Steps[0].Modes, missed) || v == assess.Negligible {
-		t.Errorf("%v, lost %+v", v, a.Steps[0].Modes)
+	a := assessed(t, p, assess.Settings{Candidates: at(1. / 16), Chains: brief})
+	q, v := a.Params[0], a.Candidates[0].Verdict
+	t.Logf("%v: %g ± %g, sd %g ± %g (%s), want %g and %g", v, q.Mean.Center, q.Mean.CenterSE, q.Mean.Spread, q.Mean.SpreadSE, a.Drawn, mean, sd)
+	if !slices.ContainsFunc(a.Candidates[0].Modes, missed) || v == assess.Negligible {
+		t.Errorf("%v, lost %+v", v, a.Candidates[0].Modes)
 	}
 	if v == assess.Matters && !(math.Abs(q.Mean.Center-mean) < 5*q.Mean.CenterSE && math.Abs(q.Mean.Spread-sd) < 5*q.Mean.SpreadSE) {
 		t.Errorf("%g ± %g, sd %g ± %g, want %g and %g", q.Mean.Center, q.Mean.CenterSE, q.Mean.Spread, q.Mean.SpreadSE, mean, sd)
@@ -140,8 +140,8 @@ func TestModeAtAJumpIsNotMissed(t *testing.T) {
 		},
 		Setup: probode.Setup{Method: filter.EK{Q: 3, Jacobian: filter.Full}, Mesh: probode.Uniform(0.1)},
 	}
-	a := quick(t, p, assess.Settings{Steps: []float64{0.1}, Weighed: 100, Chains: brief})
-	for _, m := range a.Steps[0].Modes {
+	a := assessed(t, p, assess.Settings{Candidates: at(0.1), Chains: brief})
+	for _, m := range a.Candidates[0].Modes {
 		if m.Missed || m.Phantom {
 			t.Errorf("%+v", m)
 		}
@@ -163,9 +163,9 @@ func TestPartsThatTheSolverCutsOff(t *testing.T) {
 		}
 	}, []float64{1, 0}, []float64{1, 2}, []float64{math.Exp(-1), math.Exp(-2)}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
 	mean, sd := integrated(p, 0, 2, func(th, t float64) float64 { return math.Exp(-th * t) })
-	a := quick(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 200, Chains: brief})
-	q, v := a.Params[0], a.Steps[0].Deterministic.Verdict
-	t.Logf("%v: %g ± %g, sd %g ± %g (%s; %+v), want %g and %g", v, q.Mean.Center, q.Mean.CenterSE, q.Mean.Spread, q.Mean.SpreadSE, a.ReferenceBy, a.Warnings(), mean, sd)
+	a := assessed(t, p, assess.Settings{Candidates: at(0.25), Chains: brief})
+	q, v := a.Params[0], a.Candidates[0].Verdict
+	t.Logf("%v: %g ± %g, sd %g ± %g (%s; %+v), want %g and %g", v, q.Mean.Center, q.Mean.CenterSE, q.Mean.Spread, q.Mean.SpreadSE, a.Drawn, a.Warnings(), mean, sd)
 	if v == assess.Negligible {
 		t.Errorf("negligible, mean %g ± %g: want %g ± %g (sd)", q.Mean.Center, q.Mean.CenterSE, mean, sd)
 	}
@@ -195,11 +195,11 @@ func TestModeWithoutDraws(t *testing.T) {
 		t.Fatalf("by quadrature the mean moves by %g sd, to an sd %g times as large: the case is no test", (wrong-mean)/sd, wide/sd)
 	}
 	for _, steps := range [][]float64{{h}, {h / 4}} {
-		a := quick(t, p, assess.Settings{Steps: steps, Weighed: 400, Chains: brief})
-		e, v := a.Steps[0].Deterministic.Effects[0], a.Steps[0].Deterministic.Verdict
-		said := contains(a.Warnings(), "no draws lie in the mode") && strings.Contains(a.Answer(), "no draws lie in the mode")
+		a := assessed(t, p, assess.Settings{Candidates: at(steps...), Chains: brief})
+		e, v := a.Candidates[0].Inference.Effects[0], a.Candidates[0].Verdict
+		said := strings.Contains(a.Details(), "no draws lie in the mode")
 		if steps[0] == h && (v == assess.Negligible || v == assess.Undecided && !said) || steps[0] < h && (v != assess.Negligible || said) {
-			t.Errorf("h = %g: %v, %+v, modes %+v, answer %q, warnings %q", steps[0], v, e, a.Steps[0].Modes, a.Answer(), a.Warnings())
+			t.Errorf("h = %g: %v, %+v, modes %+v, answer %q, warnings %q", steps[0], v, e, a.Candidates[0].Modes, a.Answer(), a.Warnings())
 		}
 	}
 }
@@ -212,9 +212,9 @@ func TestPlateauWhereAllHasDecayed(t *testing.T) {
 		[]float64{1}, []float64{1}, []float64{0.35}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
 	p.Method = adams.Moulton{}
 	mean, sd := integrated(p, 0, 1000, exact)
-	a := quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 1000, Chains: brief})
-	q, v := a.Params[0], a.Steps[0].Deterministic.Verdict
-	if v == assess.Matters || !(a.Claim("reference failures", "", "").Value == 0 && math.Abs(q.Mean.Center-mean) < 5*q.Mean.CenterSE && math.Abs(q.Mean.Spread-sd) < 5*q.Mean.SpreadSE) {
+	a := assessed(t, p, assess.Settings{Candidates: at(1. / 64), Chains: brief})
+	q, v := a.Params[0], a.Candidates[0].Verdict
+	if v == assess.Matters || !(math.Abs(q.Mean.Center-mean) < 5*q.Mean.CenterSE && math.Abs(q.Mean.Spread-sd) < 5*q.Mean.SpreadSE) {
 		t.Errorf("%v: %g ± %g, sd %g ± %g, want %g and %g; %+v", v, q.Mean.Center, q.Mean.CenterSE, q.Mean.Spread, q.Mean.SpreadSE, mean, sd, a.Warnings())
 	}
 }
@@ -224,28 +224,8 @@ func TestPlateauWhereAllHasDecayed(t *testing.T) {
 func TestNothingToCount(t *testing.T) {
 	p := plane(distuv.LogNormal{Mu: 0, Sigma: 1}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
 		[]float64{0}, []float64{1, 2}, []float64{0, 0}, bayes.Poisson{})
-	a := quick(t, p, assess.Settings{Steps: []float64{0.5, 0.25}, Weighed: 200, Chains: brief})
-	if v := a.Steps[0].Deterministic.Verdict; v != assess.Negligible || a.Claim("reference error", "", "").Value != 0 || contains(a.Warnings(), "order lost") {
+	a := assessed(t, p, assess.Settings{Candidates: at(0.5, 0.25), Chains: brief})
+	if v := a.Candidates[0].Verdict; v != assess.Negligible || a.Claim("reference error", "").Value != 0 {
 		t.Errorf("%v, %+v, warnings %q", v, a.Claims, a.Warnings())
-	}
-}
-
-// Where the reference fails at a part of the draws nothing is said to do that fails
-// there as well.
-func TestNothingWouldDo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	p := plane(distuv.Normal{Mu: 1, Sigma: 0.2}, func(f []float64, t float64, _, th []float64) {
-		f[0] = th[0]
-		// A window that Euler's method, which is exact, does not look into.
-		if u := math.Mod(t, 0.25); th[0] > 1.3 && u > 0.05 && u < 0.2 {
-			f[0] = math.NaN()
-		}
-	}, []float64{0}, []float64{1, 2}, []float64{1, 2}, bayes.Gaussian{Sigma: bayes.Known(1)})
-	p.Method, p.Experiments[0].Problem.Autonomous = adams.Bashforth{}, false
-	a := quick(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 200, Chains: brief})
-	if v := a.Steps[0].Deterministic.Verdict; v != assess.Undecided || !(a.Claim("reference failures", "", "").Value > 0.01) || strings.Contains(a.Answer(), "would be accurate enough") {
-		t.Errorf("%v, %q, answer %q", v, a.Warnings(), a.Answer())
 	}
 }

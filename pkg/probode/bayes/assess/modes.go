@@ -10,71 +10,75 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
-// The posterior computed with a coarse solver can have modes that the reference posterior
-// does not have, and it can lack some of the modes of the reference posterior. So every
-// search for modes also starts from the modes that earlier searches found. For each step,
-// a last search starts from the modes of the posterior at this step and from the modes of
-// the reference posterior. If a search that starts at a mode of the reference posterior
-// ends at a mode of the posterior at the step, the two modes are counterparts. A phantom
-// is a mode of the posterior at a step whose counterparts have less than a tenth of the
+// The posterior of a coarse solver can have modes that the reference posterior does not
+// have, and it can lack some of the modes of the reference posterior. So every search for
+// modes also starts from the modes that earlier searches found. For each setup, a last
+// search starts from its own modes and from the modes of the reference posterior. If a
+// search that starts at a mode of the reference posterior ends at a mode of the setup, the
+// two modes are counterparts. A phantom is a mode of a setup whose counterparts have less than a tenth of the
 // mass of the phantom. A missed mode is a mode of the reference posterior that has no
 // counterpart, or whose counterpart has less than a tenth of the mass of the missed mode.
 // A search may leave a mode at which the density jumps. So a mode counts as a phantom or
 // as missed only if the density of the other posterior is small at this mode, too.
 
+// found holds the modes of each setup, and the modes of the reference posterior.
 type found struct {
-	steps     []pairing    // one for each step; without modes where the search failed
-	reference *bayes.Modes // nil if the search failed
-	known     [][]float64  // the ends of all searches
+	setups    []pairing    // one for each setup; without modes where the search failed
+	reference *bayes.Modes // nil if the search failed with the error err
+	err       error
+	known     [][]float64 // the ends of all searches
 }
 
+// A pairing says which modes of a setup correspond to which modes of the reference
+// posterior.
 type pairing struct {
-	modes *bayes.Modes // modes of the step, including those that were found only from the modes of the reference
+	modes *bayes.Modes // modes of the setup, including those that were found only from the modes of the reference
 	own   []ModeShare  // the listed modes, followed by the missed ones
 	first []float64    // the counterpart of the reference's first mode
 	err   error        // why there are no modes
 }
 
-// findModes returns an error only if the search at the smallest step fails, the modes
-// cannot be paired, or the context is cancelled.
+// findModes finds the modes of the posterior of each setup and the modes of the reference
+// posterior. findModes returns an error only if the modes cannot be paired, or if the
+// context is cancelled.
 func findModes(w *work, pl *plan) (*found, error) {
 	const tiny = 1e-6 // mass of a mode from which no later search has to start
-	f := &found{steps: make([]pairing, len(pl.ladder)), known: slices.Clone(pl.s.From)}
-	for i := pl.finest(); i >= 0; i-- {
-		l := &pl.ladder[i]
-		m, err := modes.Find(w.saying("modes, %v", l), pl.of(i), pl.search(f.known))
+	f := &found{setups: make([]pairing, len(pl.setups)), known: slices.Clone(pl.s.From)}
+	for i := range pl.setups {
+		m, err := modes.Find(w.saying("modes, %v", &pl.setups[i]), pl.of(i), pl.search(f.known))
 		switch {
-		case err != nil && (i == pl.finest() || w.ctx.Err() != nil):
-			return nil, fmt.Errorf("%v: %w", l, err)
+		case w.ctx.Err() != nil:
+			return nil, w.ctx.Err()
 		case err != nil:
-			f.steps[i].err = err
+			f.setups[i].err = err
 		default:
-			f.steps[i].modes = m
+			f.setups[i].modes = m
 			f.known = append(f.known, m.Thetas(tiny)...)
 		}
-		w.advance(1)
+		w.advance()
 	}
-	// The posterior computed with a coarse solver may have only one of the modes of the
-	// reference posterior. So the search for modes of the reference posterior is as
-	// thorough as the search at each step.
-	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), pl.search(f.known)); err == nil {
-		f.reference = m
-		f.known = append(f.known, m.Thetas(tiny)...)
-	} else if w.ctx.Err() != nil {
-		return nil, err
-	}
-	w.advance(1)
-	for i := pl.finest(); i >= 0; i-- {
-		if own := f.steps[i].modes; own != nil {
-			paired, err := pair(w.ctx, pl.of(i), pl.p.SolvedBy(pl.s.Accurate), own, f.reference, pl.search(nil))
-			if err != nil {
-				return nil, fmt.Errorf("%v: %w", &pl.ladder[i], err)
-			}
-			f.steps[i] = *paired
+	// A coarse solver may have only one of the modes of the reference posterior. So the
+	// search for modes of the reference posterior is as thorough as the others.
+	var err error
+	if f.reference, err = modes.Find(w.saying("modes, reference"), pl.accurate(), pl.search(f.known)); err != nil {
+		if w.ctx.Err() != nil {
+			return nil, w.ctx.Err()
 		}
-		w.advance(1)
+		f.err = err
+	} else {
+		f.known = append(f.known, f.reference.Thetas(tiny)...)
 	}
-	return f, nil
+	w.advance()
+	for i := range f.setups {
+		if own := f.setups[i].modes; own != nil {
+			paired, err := pair(w.ctx, pl.of(i), pl.accurate(), own, f.reference, pl.search(nil))
+			if err != nil {
+				return nil, fmt.Errorf("%v: %w", &pl.setups[i], err)
+			}
+			f.setups[i] = *paired
+		}
+	}
+	return f, w.ctx.Err()
 }
 
 // pair takes a nil `reference` if its modes are not known.
@@ -167,10 +171,9 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-func (f *pairing) copy() *pairing {
-	g := *f
-	g.own = slices.Clone(f.own)
-	return &g
+// differs reports whether only one of the two posteriors has a certain mode.
+func (f *pairing) differs() bool {
+	return slices.ContainsFunc(f.own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
 func verdictOnModes(modes []ModeShare) Verdict {
@@ -195,11 +198,13 @@ func verdictOnMass(least, most float64) Verdict {
 	return Undecided
 }
 
-// verdictOnShares judges how draws with noise are distributed over phantoms of the
-// deterministic posterior at this step, and over the modes of the reference.
-func (s *sampling) verdictOnShares(d *draws) Verdict {
+// verdictOnShares judges how the draws d are distributed over the modes. The draws d come
+// from a posterior with noise. Two kinds of shares matter: the share of the draws in each
+// phantom of the same setup without noise, and the share of the draws in
+// each mode of the reference posterior.
+func (s *sampling) verdictOnShares(d *draws, f *pairing) Verdict {
 	v := Negligible
-	for k, m := range d.pair.own {
+	for k, m := range f.own {
 		if !m.Phantom {
 			continue
 		}

@@ -15,84 +15,103 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
-	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// plan has, with a ladder of tolerances, an adaptive solver for the deterministic
-// inference: the likelihood jumps where a step changes from accepted to rejected. With
-// noise, the grid is that of the mode for every θ. Freezing it for the deterministic
-// inference is a remedy.
+// plan holds the posterior, the settings and the setups of an assessment.
 type plan struct {
 	p        *bayes.Posterior
 	s        Settings
-	ladder   []level // the largest step first
-	asked    []int   // indices in the ladder of the requested steps
+	setups   []setup // method by method, the largest step first
 	assessed []int   // indices of the assessed parameters
 }
 
-type level struct {
-	Rung
-	setup probode.Setup
-	exact bool // all observations are at grid points
+// A setup is solved without noise. The field `exact` says that all observations are at
+// grid points.
+type setup struct {
+	probode.Setup
+	exact bool
 }
+
+func (s *setup) String() string { return described(s.Setup) }
 
 func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
 	}
-	q := *p
-	switch {
-	case p.StepSize() == 0 && len(s.Steps) > 0:
-		q.Mesh, q.GridAt = probode.Uniform(s.Steps[0]), nil
-	case p.Mesh == nil && len(s.Tolerances) > 0:
-		q.Mesh = probode.Adaptive{Tolerance: s.Tolerances[0]}
-	}
-	if _, err := bayes.NewDensity(context.Background(), &q); err != nil {
+	s.complete(p)
+	if _, err := bayes.NewDensity(context.Background(), p.SolvedBy(s.Accurate)); err != nil {
 		return nil, err
 	}
-	s.complete(&q)
-	if _, err := bayes.NewDensity(context.Background(), q.SolvedBy(s.Accurate)); err != nil {
-		return nil, err
-	}
-	pl := &plan{p: &q, s: s}
+	pl := &plan{p: p, s: s}
 	for k, param := range p.Params {
 		if param.Name != p.AlphaParam {
 			pl.assessed = append(pl.assessed, k)
 		}
 	}
-	var sizes []float64
-	for _, h := range s.Steps {
-		sizes = append(sizes, h)
-		if err := pl.add(level{setup: q.WithStepSize(h)}); err != nil {
-			return nil, fmt.Errorf("%w (in Steps)", err)
+	for i, c := range s.Candidates {
+		by := c.Or(p.Setup)
+		by.Alpha, by.Scaling = 0, cmp.Or(by.Scaling, p.Scaling)
+		if err := pl.add(by); err != nil {
+			return nil, fmt.Errorf("%w (in Candidates[%d])", err, i)
 		}
 	}
-	for _, t := range s.Tolerances {
-		by := q.Setup
-		by.Mesh = probode.Adaptive{Tolerance: t}
-		sizes = append(sizes, Rung{Tolerance: t}.Size())
-		if err := pl.add(level{Rung: Rung{Tolerance: t}, setup: by, exact: true}); err != nil {
-			return nil, fmt.Errorf("%w (in Tolerances)", err)
-		}
+	if len(pl.setups) == 0 {
+		return nil, errors.New("assess: there are no Candidates: want at least one")
 	}
-	if len(pl.ladder) == 0 {
-		return nil, errors.New("assess: there are no Steps to assess")
-	}
-	slices.SortStableFunc(pl.ladder, func(x, y level) int { return cmp.Compare(y.Size(), x.Size()) })
-	pl.ladder = slices.CompactFunc(pl.ladder, func(x, y level) bool { return math.Abs(x.Size()-y.Size()) < 1e-9*y.Size() })
-	for _, size := range sizes {
-		pl.asked = append(pl.asked, pl.nearest(size))
-	}
+	pl.sort()
 	return pl, pl.checkReplaced()
 }
 
-// checkReplaced lets a failure of a sample.Replacer appear before long computations.
+// add adds a setup. If all steps are equal, the setup has the step size of the actual
+// grid, which may differ slightly from the requested step size.
+func (pl *plan) add(by probode.Setup) error {
+	d, err := bayes.NewDensity(context.Background(), pl.by(by))
+	if err != nil {
+		return err
+	}
+	s := setup{by, true}
+	if h := by.StepSize(); h > 0 {
+		if u, ok := d.Part(0).Grid().Solver().Grid().Uniform(); ok {
+			s.Setup = by.WithStepSize(u)
+		}
+		for i, x := range pl.p.Experiments {
+			if _, err := d.Part(i).Grid().Solver().Grid().Index(x.Data.T); err != nil {
+				s.exact = false
+			}
+		}
+	}
+	pl.setups = append(pl.setups, s)
+	return nil
+}
+
+// sort orders the setups by method, in the order in which the methods are given, and then
+// by size, and removes setups that occur twice.
+func (pl *plan) sort() {
+	order := map[string]int{}
+	method := func(s setup) int {
+		c := candidate(s.Setup, false)
+		if _, ok := order[c.Method]; !ok {
+			order[c.Method] = len(order)
+		}
+		return order[c.Method]
+	}
+	for _, s := range pl.setups {
+		method(s)
+	}
+	slices.SortStableFunc(pl.setups, func(x, y setup) int {
+		return cmp.Or(cmp.Compare(method(x), method(y)), cmp.Compare(certify.Size(y.Setup), certify.Size(x.Setup)))
+	})
+	pl.setups = slices.CompactFunc(pl.setups, func(x, y setup) bool { return x.String() == y.String() })
+}
+
+// checkReplaced checks whether a sampler of sample.Replacer can replace the posterior of
+// every setup. Otherwise the failure would appear only after a long computation.
 func (pl *plan) checkReplaced() error {
-	r, ok := pl.s.Sampler.(sample.Replacer)
+	r, ok := pl.s.Noise.(sample.Replacer)
 	if !ok {
 		return nil
 	}
-	for i := range pl.ladder {
+	for i := range pl.setups {
 		p := pl.frozen(i, pl.p.GridAt)
 		p.Alpha = 1
 		q, err := r.Replace(context.Background(), p)
@@ -100,53 +119,22 @@ func (pl *plan) checkReplaced() error {
 			_, err = bayes.NewDensity(context.Background(), q)
 		}
 		if err != nil {
-			return fmt.Errorf("assess: %v: %w", &pl.ladder[i], err)
+			return fmt.Errorf("assess: %v: %w", &pl.setups[i], err)
 		}
 	}
 	return nil
 }
 
-// add stores the actual step of an equidistant grid, which may differ from the requested
-// one.
-func (pl *plan) add(l level) error {
-	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
-	if err != nil {
-		return err
-	}
-	if h := l.setup.StepSize(); h > 0 {
-		if u, ok := d.Part(0).Grid().Solver().Grid().Uniform(); ok {
-			h = u
-		}
-		l.StepSize, l.setup, l.exact = h, l.setup.WithStepSize(h), true
-		for i, x := range pl.p.Experiments {
-			if _, err := d.Part(i).Grid().Solver().Grid().Index(x.Data.T); err != nil {
-				l.exact = false
-			}
-		}
-	}
-	pl.ladder = append(pl.ladder, l)
-	return nil
-}
-
-func (pl *plan) nearest(size float64) int {
-	at, least := 0, math.Inf(1)
-	for i, l := range pl.ladder {
-		if d := math.Abs(math.Log(l.Size() / size)); d < least {
-			at, least = i, d
-		}
-	}
-	return at
-}
-
+// report returns an empty report.
 func (pl *plan) report() *Report {
 	nan := math.NaN()
-	a := &Report{Method: pl.p.Method.String(), Order: pl.p.Method.Order(), Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: 1,
-		ReferenceSolver: pl.s.Accurate.Or(pl.p.Setup).String(), Unseen: nan, Asked: pl.asked, Names: pl.p.Names()}
-	if pl.s.Auto {
-		a.Looks = mostLooks
-	}
-	for _, l := range pl.ladder {
-		a.Steps = append(a.Steps, l.Rung)
+	a := &Report{Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: mostLooks,
+		Reference: described(pl.reference()), Unseen: nan, Names: pl.p.Names()}
+	for _, s := range pl.setups {
+		a.Candidates = append(a.Candidates, candidate(s.Setup, false))
+		if pl.s.Noise != nil {
+			a.Candidates = append(a.Candidates, candidate(s.Setup, true))
+		}
 	}
 	var titles []string
 	for _, x := range pl.p.Experiments {
@@ -156,12 +144,16 @@ func (pl *plan) report() *Report {
 	}
 	a.Model = strings.Join(titles, ", ")
 	for _, k := range pl.assessed {
-		a.Params = append(a.Params, AccurateMarginal{Name: pl.p.Params[k].Name, Median: unknown(), Mean: unknown()})
+		a.Params = append(a.Params, Marginal{Name: pl.p.Params[k].Name, Median: unknown(), Mean: unknown()})
 	}
 	return a
 }
 
-func (pl *plan) finest() int { return len(pl.ladder) - 1 }
+// reference returns the setup of the accurate solver.
+func (pl *plan) reference() probode.Setup { return pl.s.Accurate.Or(pl.p.Setup) }
+
+// accurate returns the reference posterior.
+func (pl *plan) accurate() *bayes.Posterior { return pl.by(pl.reference()) }
 
 func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	q := *pl.p
@@ -169,41 +161,21 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	return &q
 }
 
-func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
+// of returns the posterior that is computed with setup i.
+func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.setups[i].Setup) }
 
-// frozen chooses the steps once, at `mode`.
+// frozen returns the posterior for inference with noise by setup i. Noise needs a grid
+// that does not depend on θ. Under error control, the solver therefore chooses the steps
+// once, at the point `mode`.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
-	if l := &pl.ladder[i]; l.StepSize == 0 {
-		q.Mesh, q.GridAt = probode.Frozen{Tolerance: l.Tolerance}, mode
+	if m, ok := q.Mesh.(probode.Adaptive); ok {
+		q.Mesh, q.GridAt = probode.Frozen(m), mode
 	}
 	return q
 }
 
-// finer returns probably more accurate posteriors, the cheapest first.
-func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
-	f := pl.finest()
-	l := &pl.ladder[f]
-	if h := l.StepSize; h > 0 {
-		dp := probode.Method(methods.RungeKutta{Tableau: methods.DormandPrince})
-		for _, by := range []struct {
-			m probode.Method
-			h float64
-		}{{dp, h}, {dp, h / 4}, {pl.p.Method, h / 4}, {pl.p.Method, h / 16}} {
-			q := pl.by(l.setup.WithStepSize(by.h))
-			q.Method = by.m
-			out = append(out, q)
-		}
-		return out
-	}
-	for _, by := range []float64{1e-2, 1e-4, 1e-6} {
-		q := pl.frozen(f, mode)
-		q.Setup = certify.Sized(q.Setup, math.Max(by*l.Size(), 1e-13))
-		out = append(out, q)
-	}
-	return out
-}
-
+// seed returns a different seed for each run, so that the runs are independent.
 func (pl *plan) seed(key ...uint64) uint64 {
 	return probode.Stream(pl.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
@@ -228,10 +200,8 @@ func (w *work) say(format string, args ...any) {
 	}
 }
 
-func (w *work) advance(n int) error {
-	w.done = min(w.done+n, w.total)
-	return w.ctx.Err()
-}
+// advance counts a piece of work as done.
+func (w *work) advance() { w.done = min(w.done+1, w.total) }
 
 // saying returns a context for the progress of the piece of work.
 func (w *work) saying(format string, args ...any) context.Context {

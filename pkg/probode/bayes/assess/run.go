@@ -3,7 +3,6 @@ package assess
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,30 +13,22 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Run finds out whether the numerical error of p.Method matters for the posterior, and
-// which step size is small enough. Run compares two posteriors with the reference
-// posterior: the deterministic posterior, which treats the solver as exact, and the
-// posterior with the solver's error in the model. For each step size or tolerance, Run
+// Run compares the posterior of each candidate with the reference posterior, and judges
+// medians and central 68 % intervals, and then means and standard deviations. Run
 //
-//   - finds the modes of the deterministic posterior, and calibrates α at one of them and
-//     at three draws, unless α is a parameter, which is then sampled;
-//   - samples with the samplers Deterministic and s.Sampler, or computes weights for
-//     draws that were made with an accurate solver (see the package documentation);
-//   - compares medians and central 68 % intervals, and then means and standard
-//     deviations, with those of the reference posterior.
-//
-// After weighting, the deterministic draws at the smallest step usually represent the
-// reference posterior. If the k̂ of the weights is above its limit, the deterministic
-// draws are too far from the reference posterior, and Run tries other solvers (see
-// Report.ReferenceBy). The limit of k̂ is 0.7, or less if there are few draws.
+//   - finds the modes of each posterior, and certifies each setup without sampling;
+//   - draws from the reference posterior, and measures the error of its solver;
+//   - computes the posterior of each candidate by weights or by a run of its own;
+//   - doubles the draws until each verdict is known or the budget is spent.
 //
 // Apart from computing times, all numbers in the Report are determined by the seed
 // s.Chains.Seed, unless s.MaxTime is set. Run returns an error if there is a mistake in p
-// or s, if the posterior at the smallest step cannot be sampled, or if ctx is cancelled.
-// If Run returns an error, the Report holds the results so far, or is nil if there are
-// none.
+// or s, or if ctx is cancelled. The Report then holds the results so far, or is nil if
+// there are none. If the reference posterior cannot be sampled, all verdicts are
+// Undecided, and the Report says why.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	ctx, hook := progress.Begin(ctx, "assessment")
 	if s.Progress == nil {
@@ -47,55 +38,99 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := len(pl.ladder)
+	n := len(pl.setups)
+	a := &assessment{out: pl.report(), weightings: make([]*weighting, n), scales: make([]*bayes.CalibratedAlpha, n)}
+	a.runs, a.failures = make([]*draws, len(a.out.Candidates)), make([]string, len(a.out.Candidates))
+	w := &work{ctx: ctx, show: pl.s.Progress, total: 2*n + len(a.runs) + 2}
 	begin := time.Now()
-	a := &assessment{looked: 1, out: pl.report(), scales: make([]scale, n), runs: make([]*draws, n), noisy: make([]*draws, n)}
-	w := &work{ctx: ctx, show: pl.s.Progress, total: 6*n + 2}
-	err = a.run(w, pl, begin)
-	if err != nil && a.runs[pl.finest()] == nil {
+	found, err := findModes(w, pl)
+	if err != nil {
 		return nil, err
 	}
+	a.sampling = &sampling{plan: pl, work: w, modes: found, begin: begin, quantities: quantities(pl.assessed, found.reference)}
+	err = a.run()
+	a.done = a.total
+	a.say("done")
 	a.conclude()
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
-	found, err := findModes(w, pl)
-	if err != nil {
-		return err
+// assessment holds the state of Run and the results so far.
+type assessment struct {
+	*sampling
+	out    *Report
+	looked int // number of times that the candidates were judged
+
+	// y holds draws from the reference posterior. It is nil if there are none; the field
+	// `why` then says why. The other fields describe y: the error of its solver and, by
+	// assessed parameter, the tail index, and whether the tails are too heavy for a mean.
+	y     *draws
+	why   string
+	own   referenceError
+	tails []float64
+	heavy []bool
+
+	weightings []*weighting             // by setup; nil if there are no weights
+	scales     []*bayes.CalibratedAlpha // by setup; nil if α was not calibrated
+	runs       []*draws                 // by candidate; nil without a run of its own
+	failures   []string                 // by candidate: why a run of its own failed
+}
+
+// setupOf returns the index of the setup of candidate i.
+func (a *assessment) setupOf(i int) int {
+	if a.s.Noise != nil {
+		return i / 2
 	}
-	a.sampling = &sampling{plan: pl, work: w, modes: found, begin: begin, quantities: quantities(pl.assessed, found.reference)}
-	if m := found.reference; m != nil {
+	return i
+}
+
+func (a *assessment) run() error {
+	if m := a.modes.reference; m != nil {
 		a.out.ReferenceModes, a.out.Unsearched = shares(m), m.Unnoticed()
 	}
-	for _, part := range []func() error{a.certify, a.deterministic, a.interim, a.probabilistic, a.try} {
-		if err := part(); err != nil {
+	if err := a.certify(); err != nil {
+		return err
+	}
+	if err := a.drawReference(); err != nil || a.y == nil {
+		return err
+	}
+	for a.looked < mostLooks {
+		for i := range a.out.Candidates {
+			if err := a.infer(i); err != nil {
+				return err
+			}
+		}
+		a.looked++
+		if a.judge(); a.looked == mostLooks || a.s.MaxTime > 0 && time.Since(a.begin) > a.s.MaxTime {
+			return nil
+		}
+		more, err := a.extendAll()
+		if err != nil || !more {
 			return err
 		}
 	}
-	a.done = a.total
-	a.say("done")
 	return nil
 }
 
-// certify uses the modes of both posteriors for the certificate of a step.
+// certify computes the profile of the log likelihood, and a certificate for each setup.
+// The certificate is based on the modes of two posteriors: the reference posterior, and
+// the posterior of the setup.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
 	if err != nil {
-		return err
+		return cmp.Or(a.ctx.Err(), nil) // the report then has no certificates
 	}
-	a.certifier = c
 	for _, m := range a.out.ReferenceModes {
 		c.AddMode(m.Theta)
 	}
-	var ends []probode.Setup
-	for i := range a.out.Steps {
-		st, f := &a.out.Steps[i], &a.modes.steps[i]
-		if f.err != nil {
-			st.Err = f.err.Error()
-		} else {
-			st.Unsearched = f.modes.Missed()
+	for i := range a.out.Candidates {
+		x, f := &a.out.Candidates[i], &a.modes.setups[a.setupOf(i)]
+		if f.modes != nil {
+			x.Unsearched = f.modes.Missed()
+		}
+		if x.Noisy {
+			continue
 		}
 		// A climb from a phantom to a mode of the reference posterior ends far from the
 		// phantom. The certificate therefore says that the reference posterior has no
@@ -104,185 +139,177 @@ func (a *assessment) certify() error {
 		for _, m := range f.own {
 			own = append(own, m.Theta)
 		}
-		if st.Certificate, err = c.Compare(a.ladder[i].setup, own); err != nil {
+		if x.Certificate, err = c.Compare(a.setups[a.setupOf(i)].Setup, own); err != nil {
 			if a.ctx.Err() != nil {
-				return err
+				return a.ctx.Err()
 			}
-			st.Certificate = nil
+			x.Certificate = nil
 		}
-		if i == 0 || i == a.finest() {
-			ends = append(ends, a.ladder[i].setup)
-		}
+		a.advance()
 	}
-	a.out.Profile = c.Profile(ends...)
+	ends := []probode.Setup{a.setups[0].Setup, a.setups[len(a.setups)-1].Setup}
+	a.out.Profile = c.Profile(ends[:min(2, len(a.setups))]...)
 	return a.ctx.Err()
 }
 
-// deterministic begins with the smallest step, whose weighted draws usually represent the
-// reference posterior.
-func (a *assessment) deterministic() error {
-	if err := a.share(); err != nil || a.slow != "" {
-		return err
+// drawReference draws from the reference posterior, and measures the error of its solver.
+// If it cannot be sampled, drawReference stores the reason.
+func (a *assessment) drawReference() error {
+	if a.modes.reference == nil {
+		a.why = fmt.Sprintf(saidNoModes, a.modes.err)
+		return nil
 	}
-	for i := a.finest(); i >= 0; i-- {
-		if a.modes.steps[i].modes == nil {
-			a.advance(2)
-			continue
+	q := a.accurate()
+	q.Modes = a.modes.reference
+	best, err := sample.Choose(a.ctx, q, nil, a.s.Chains)
+	var y *draws
+	if err == nil {
+		y, err = a.sample(q, best.Sampler, a.s.Chains, a.seed(0))
+	}
+	if err != nil {
+		a.why = fmt.Sprintf(saidNoDraws, err)
+		return a.ctx.Err()
+	}
+	a.y = y
+	a.advance()
+	return a.describe()
+}
+
+// describe stores the numbers that describe the reference posterior.
+func (a *assessment) describe() (err error) {
+	y := a.y
+	a.out.Drawn = fmt.Sprintf("%d × %d draws by %v", len(y.all.Draws), len(y.all.Draws[0]), y.result.Sampler)
+	a.heavy, a.tails = nil, nil
+	for j, k := range a.assessed {
+		heavy, index := diag.HeavyTails(y.all.Parameter(k))
+		a.heavy, a.tails = append(a.heavy, heavy), append(a.tails, index)
+		q := &a.out.Params[j]
+		q.HeavyTails, q.Median, q.Mean = heavy, y.estimates[byQuantiles][j], y.estimates[byMoments][j]
+		if a.hole(a.modes.reference, y.visitedReference, q.Mean, j).size > unvisitedSize {
+			q.Mean = unknown()
 		}
-		a.within = a.plan.s.MaxTime
-		if a.plan.s.Auto && a.within == 0 && i == a.finest() {
-			a.within = patience
-		}
-		err := a.deterministicAt(i)
-		switch {
-		case a.ctx.Err() != nil:
-			return a.ctx.Err() // the context may have ended between two pieces of work, and then err is nil
-		case errors.Is(err, errTime) && i == a.finest():
-			a.slow = fmt.Sprintf(saidSlow, a.within, sample.Deterministic{})
-			return nil
-		case err != nil && i == a.finest():
-			return err
-		case err != nil:
-			a.out.Steps[i].Err = err.Error()
-			a.advance(2)
-		}
-		if i < a.finest() {
-			continue
-		}
-		if a.y == nil {
-			y, err := a.accuratePosterior(a.runs[i], a.modes.steps[i].first)
-			if y != nil {
-				if err := a.measureBy(y); err != nil {
-					return err
-				}
-			}
-			if err != nil {
-				return err
-			}
-		}
-		for k := range a.ladder {
-			a.paths = append(a.paths, a.pathError(a.of(k), a.modes.steps[i].first))
-		}
+	}
+	a.own, err = a.checkReference(y)
+	return err
+}
+
+// infer computes the posterior of candidate i: by weights if they represent it, or else by
+// a run of its own.
+func (a *assessment) infer(i int) error {
+	x, at := &a.out.Candidates[i], a.setupOf(i)
+	f := &a.modes.setups[at]
+	if a.runs[i] != nil || a.failures[i] != "" {
+		return a.ctx.Err()
+	}
+	if !x.Noisy && (f.modes == nil || !f.differs()) {
+		w := cmp.Or(a.weightings[at], &weighting{i: at})
+		err := a.weigh(w, a.y)
 		if a.ctx.Err() != nil {
 			return a.ctx.Err()
 		}
-	}
-	return nil
-}
-
-func (a *assessment) deterministicAt(i int) error {
-	if a.shares(i) {
-		d, err := a.weighted(a.y.draws, i, nil)
-		if err != nil && a.ctx.Err() != nil {
-			return a.ctx.Err()
-		}
-		if err == nil && a.usable(d) && d.whole() {
-			a.runs[i], a.out.Steps[i].Deterministic = d, d.summed
-			a.out.Steps[i].Err = fmt.Sprintf(saidNoNoise, a.y.summed.Sampler, a.plan.s.Sampler)
-			return a.advance(2)
+		if a.weightings[at] = w; err != nil {
+			a.weightings[at] = nil
+		} else if a.represents(w, a.y) {
+			return nil
 		}
 	}
-	d, err := a.sample(a.of(i), &a.modes.steps[i], sample.Deterministic{}, a.plan.s.Chains, a.seed(uint64(i)))
-	if err != nil {
-		return err
-	}
-	if err := a.advance(1); err != nil {
-		return err
-	}
-	a.say("accurate solutions, %v", &a.ladder[i])
-	if err := a.weigh(d); err != nil && a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
-	d.pair.visit(d.visited, a.mixed(d))
-	a.runs[i], a.out.Steps[i].Deterministic = d, d.summed
-	if a.p.AlphaParam == "" {
-		if err := a.calibrate(i, d.three()); err != nil {
-			return err
-		}
-	}
-	return a.advance(1)
-}
-
-// calibrate says in Rung.Err why α cannot be calibrated, for example because the error is
-// too small.
-func (a *assessment) calibrate(i int, draws [][]float64) error {
-	a.say("alpha, %v", &a.ladder[i])
-	mode := a.modes.steps[i].first
-	p := a.frozen(i, mode)
-	c, err := bayes.CalibrateAlpha(a.ctx, p, mode, a.plan.s.Calibrate)
-	if a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
-	if err != nil {
-		a.out.Steps[i].Err = fmt.Sprintf("no noise: %v", err)
+	if f.modes == nil {
+		a.failures[i] = f.err.Error()
 		return nil
 	}
-	s := scale{alpha: c.Alpha, star: c, warnings: c.Warnings}
-	if v := a.p.Alpha; v > 0 {
-		s.alpha = v
-	}
-	for _, theta := range draws {
-		v := math.NaN()
-		if c, err := bayes.CalibrateAlpha(a.ctx, p, theta, a.plan.s.Calibrate); err == nil {
-			v = c.Alpha
-		} else if a.ctx.Err() != nil {
-			return err
-		}
-		s.at = append(s.at, v)
-	}
-	a.scales[i] = s
-	return nil
-}
-
-func (a *assessment) probabilistic() error {
-	for i := a.finest(); i >= 0; i-- {
-		st, s := &a.out.Steps[i], &a.scales[i]
-		if a.runs[i] == nil || a.p.AlphaParam == "" && s.star == nil {
-			a.advance(3) // α could not be calibrated; Err says why
-			continue
-		}
-		p := a.frozen(i, a.modes.steps[i].first)
-		if a.p.AlphaParam == "" {
-			p.Alpha = s.alpha
-		}
-		d, err := a.sample(p, &a.modes.steps[i], a.plan.s.Sampler, a.plan.s.Chains, a.seed(uint64(i), 1))
-		if err != nil {
-			if a.ctx.Err() != nil {
-				return err
-			}
-			st.Err = err.Error()
-			continue
-		}
-		if name := a.p.AlphaParam; name != "" {
-			s.alpha = d.summed.Summary[slices.Index(a.out.Names, name)].Mean
-		}
-		d.forget()
-		a.noisy[i], st.Probabilistic = d, d.summed
-		if err := a.advance(2); err != nil {
-			return err
+	p, sampler := a.of(at), a.s.Noise
+	p.Modes = f.modes
+	var err error
+	if x.Noisy {
+		p = a.frozen(at, f.first)
+		p.Modes = f.modes
+		err = a.calibrate(at, p)
+	} else {
+		var best *sample.Plan
+		if best, err = sample.Choose(a.ctx, p, nil, a.s.Chains); err == nil {
+			sampler = best.Sampler
 		}
 	}
-	return nil
-}
-
-func (a *assessment) conclude() {
-	j := a.judge()
-	o := a.out
-	for i := range o.Steps {
-		o.Steps[i].Modes = a.modes.steps[i].own
+	if err != nil {
+		a.failures[i] = err.Error()
+		return a.ctx.Err()
 	}
-	for _, st := range slices.Backward(o.Steps) {
-		if st.verdict() != Negligible {
+	d, err := a.sample(p, sampler, a.s.Chains, a.seed(uint64(at), uint64(1+i-at)))
+	for err == nil && d.size() < a.y.size() {
+		var more bool
+		if more, err = a.extend(d); !more {
 			break
 		}
-		o.Largest = st.Size()
 	}
-	if j.y != nil {
-		o.Unseen = 0
-		for _, d := range a.trusted() {
-			o.Unseen = math.Max(o.Unseen, a.unseen(d, j.y))
+	if err != nil {
+		a.failures[i] = err.Error()
+		return a.ctx.Err()
+	}
+	a.runs[i] = d
+	a.advance()
+	return a.ctx.Err()
+}
+
+// calibrate sets p.Alpha to the value of α that fits the solver's error at the mode,
+// unless α is given or a parameter.
+func (a *assessment) calibrate(i int, p *bayes.Posterior) error {
+	if p.AlphaParam != "" {
+		return nil
+	}
+	a.say("alpha, %v", &a.setups[i])
+	c, err := bayes.CalibrateAlpha(a.ctx, p, a.modes.setups[i].first, a.s.Calibrate)
+	if err != nil {
+		return fmt.Errorf("no noise: %w", err)
+	}
+	a.scales[i] = c
+	p.Alpha = cmp.Or(a.p.Alpha, c.Alpha)
+	return nil
+}
+
+// extendAll doubles the draws of the reference posterior, and those of the candidates that
+// are not decided and have runs of their own. It reports whether there are more draws.
+func (a *assessment) extendAll() (more bool, err error) {
+	if !a.own.enough(a.out.Threshold) {
+		return false, nil // more draws do not make the solver more accurate
+	}
+	open := false
+	for i := range a.out.Candidates {
+		if x := &a.out.Candidates[i]; x.Verdict == Undecided && a.failures[i] == "" {
+			open = true
+			if d := a.runs[i]; d != nil {
+				grown, err := a.extend(d)
+				if err != nil {
+					return false, err
+				}
+				more = more || grown
+			}
 		}
 	}
-	o.Remedies = a.remedies(j)
-	o.Claims = a.claims(j)
+	if !open {
+		return false, nil
+	}
+	grown, err := a.extend(a.y)
+	if err != nil || !grown {
+		return more, err
+	}
+	return true, a.describe()
+}
+
+// conclude fills in the rest of the report.
+func (a *assessment) conclude() {
+	o := a.out
+	a.judge()
+	for i := range o.Candidates {
+		o.Candidates[i].Modes = slices.Clone(a.modes.setups[a.setupOf(i)].own)
+	}
+	if a.y != nil {
+		least := a.effective(a.y)
+		for _, d := range a.runs {
+			if d != nil {
+				least = math.Min(least, a.effective(d))
+			}
+		}
+		o.Unseen = unseenMass(least)
+	}
+	o.Claims = a.claims()
 }

@@ -20,7 +20,7 @@ import (
 // tables have only notes. Left lists the columns that contain words; all other columns
 // contain numbers.
 type TextTable struct {
-	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
+	Name   string // "modes", "candidates", "median", "interval", "bias", "sd" or "reference"
 	Header []string
 	Rows   [][]string
 	Left   []int
@@ -39,18 +39,12 @@ func (t TextTable) String() string {
 	return out
 }
 
-// String returns the answer, the tables, the advice and the warnings.
+// String returns the answer, its details, the tables and the warnings.
 func (a *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s\n\n%s\n", a.Method, a.Model, a.Answer())
-	for i, t := range a.Tables() {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		if t.Name == "remedies" {
-			b.WriteString(a.Advice() + "\n")
-		}
-		b.WriteString(t.String())
+	b.WriteString(a.Answer() + "\n" + a.Details())
+	for _, t := range a.Tables() {
+		b.WriteString("\n" + t.String())
 	}
 	warnings := a.Warnings()
 	if warnings != nil {
@@ -62,39 +56,44 @@ func (a *Report) String() string {
 	return b.String()
 }
 
-// Tables returns the tables of the report: the steps, the calibrated noise scales, the
-// effects on each parameter, the reference posterior, and the remedies. If there are
-// several modes, a table of the modes comes first. Empty tables are left out.
+// Tables returns the tables of the report: the candidates, the effects on each parameter,
+// and the reference posterior. If there are several modes, a table of the modes comes
+// first. Empty tables are left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }
 	median := func(e Effect) Shift { return e.Median }
 	mean := func(e Effect) Shift { return e.Mean }
-	all := []TextTable{a.modeTable(), a.stepTable(), a.alphaTable(),
+	all := []TextTable{a.modeTable(), a.candidateTable(),
 		a.effectTable("median", "bias of medians", median, bias), a.effectTable("interval", "interval / accurate one", median, ratio),
 		a.effectTable("bias", "bias of means", mean, bias), a.effectTable("sd", "sd / accurate sd", mean, ratio),
-		a.accurateTable(), a.remedyTable()}
+		a.referenceTable()}
 	return slices.DeleteFunc(all, func(t TextTable) bool { return t.Rows == nil && (t.Header != nil || t.Notes == nil) })
 }
 
-// modeTable has no rows if there is only one mode, but a note on the limits of the
-// search.
+// If there is more than one mode, modeTable lists the modes of all candidates and the modes
+// of the reference posterior. If there is only one mode, the table has no rows. A note
+// then describes the limits of the search for modes of the first candidate.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
-	for _, st := range a.Steps {
-		several = several || len(weighty(st.Modes)) > 1
+	for _, x := range a.Candidates {
+		several = several || len(weighty(x.Modes)) > 1
 	}
 	t := newModeTable()
 	if !several {
-		if len(a.Steps) == 0 || a.Steps[0].Unsearched == "" {
-			return TextTable{}
+		if x := &a.Candidates[0]; x.Unsearched != "" {
+			return TextTable{Name: "modes", Notes: []string{fmt.Sprintf("one mode; %v: %s", x, x.Unsearched)}}
 		}
-		return TextTable{Name: "modes", Notes: []string{fmt.Sprintf("one mode; %v: %s", &a.Steps[0], a.Steps[0].Unsearched)}}
+		return TextTable{}
 	}
-	for _, st := range a.Steps {
-		t.modes(st.String(), a.Names, st.Modes)
-		if st.Unsearched != "" {
-			t.Notes = append(t.Notes, st.String()+": "+st.Unsearched)
+	for i := range a.Candidates {
+		x := &a.Candidates[i]
+		if x.Noisy {
+			continue
+		}
+		t.modes(x.String(), a.Names, x.Modes)
+		if x.Unsearched != "" {
+			t.Notes = append(t.Notes, x.String()+": "+x.Unsearched)
 		}
 	}
 	t.modes("reference", a.Names, a.ReferenceModes)
@@ -158,97 +157,57 @@ func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *
 	return t.String(), nil
 }
 
-func (a *Report) stepTable() TextTable {
-	t := TextTable{Name: "steps", Header: []string{a.sizeName(), "α", "path error", "order", "k̂", "inference", "solves", "s", "ESS/s", "verdict"}, Left: []int{0, 5}}
-	for i := range a.Steps {
-		st := &a.Steps[i]
-		head := []string{fmt.Sprintf("%.4g", st.Size())}
-		for _, c := range []struct{ kind, format string }{{"α", "%.3g"}, {"path error", "%.2g"}, {"order", "%.1f"}, {"k̂", "%.2f"}} {
-			head = append(head, text.Number(c.format, a.Claim(c.kind, st.String(), "").Value))
+func (a *Report) candidateTable() TextTable {
+	t := TextTable{Name: "candidates", Header: []string{"candidate", "α", "k̂", "inference", "s", "verdict"}, Left: []int{0, 3}}
+	for i := range a.Candidates {
+		x := &a.Candidates[i]
+		row := []string{x.String(), "", "", "–", "", "not known"}
+		if x.Noisy {
+			row[1] = text.Number("%.3g", x.Alpha)
 		}
-		for _, inf := range st.runs() {
-			t.Rows = append(t.Rows, append(head, inf.Sampler, fmt.Sprint(inf.Solves), fmt.Sprintf("%.1f", inf.Seconds), fmt.Sprintf("%.0f", inf.ESSPerSecond), inf.Verdict.String()))
-			head = make([]string, 5)
+		if inf := x.Inference; inf != nil {
+			if row[3], row[4] = inf.by(), fmt.Sprintf("%.1f", inf.Seconds); inf.Weighted && inf.KHat > -1 {
+				row[2] = text.Number("%.2f", inf.KHat)
+			}
 		}
-		if b := st.Bound; st.Deterministic == nil && b != nil {
-			t.Rows = append(t.Rows, append(head, "bound", "", "", "", b.Verdict.String()))
-		} else if st.Deterministic == nil {
-			t.Rows = append(t.Rows, append(head, "–", "", "", "", "unknown"))
+		if x.Verdict != Undecided {
+			row[5] = x.Verdict.String()
 		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func (a *Report) alphaTable() TextTable {
-	t := TextTable{Name: "alpha", Header: []string{"calibrated α*"}, Rows: [][]string{{"at the mode"}, {"at three draws"}}, Left: []int{0}}
+// effectTable shows one number for each effect, with a row for each parameter and a column
+// for each candidate.
+func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell func(Shift) string) TextTable {
+	t := TextTable{Name: name, Header: []string{title}, Left: []int{0}}
 	known := false
-	for _, st := range a.Steps {
-		c := a.Claim("α*", st.String(), "")
-		mode := text.Number("%.3g", c.Value)
-		if !math.IsNaN(c.SE) {
-			mode += fmt.Sprintf(" ± %.1g", c.SE)
-		}
-		known = known || !math.IsNaN(c.Value)
-		t.Header = append(t.Header, st.String())
-		t.Rows[0], t.Rows[1] = append(t.Rows[0], mode), append(t.Rows[1], strings.Join(a.alphaAt(&st), ", "))
+	for i := range a.Candidates {
+		t.Header = append(t.Header, a.Candidates[i].String())
+		known = known || a.Candidates[i].Inference != nil
 	}
 	if !known {
 		return TextTable{}
 	}
-	return t
-}
-
-func (a *Report) alphaAt(st *Rung) (all []string) {
-	for _, c := range a.Claims {
-		if c.Kind == "α* at a draw" && c.Step == st.String() {
-			all = append(all, text.Number("%.3g", c.Value))
-		}
-	}
-	return all
-}
-
-// effectTable has a row for each parameter and sampler.
-func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell func(Shift) string) TextTable {
-	t := TextTable{Name: name, Header: []string{title, "inference"}, Left: []int{0, 1}}
-	for _, st := range a.Steps {
-		t.Header = append(t.Header, st.String())
-	}
 	for j, q := range a.Params {
-		name := q.Name
-		for _, pick := range []func(Rung) *Inference{
-			func(st Rung) *Inference { return st.Deterministic },
-			func(st Rung) *Inference { return st.Probabilistic },
-		} {
-			row, names := []string{name, ""}, []string(nil)
-			for _, st := range a.Steps {
-				text := "–"
-				if inf := pick(st); inf != nil {
-					text = cell(of(inf.Effects[j]))
-					// If a sampler cannot be used at a step, a different sampler is used
-					// at that step.
-					if !slices.Contains(names, inf.Sampler) {
-						names = append(names, inf.Sampler)
-					}
-				}
-				row = append(row, text)
+		row := []string{q.Name}
+		for i := range a.Candidates {
+			text := "–"
+			if inf := a.Candidates[i].Inference; inf != nil {
+				text = cell(of(inf.Effects[j]))
 			}
-			if names != nil {
-				row[1] = strings.Join(names, ", ")
-				t.Rows = append(t.Rows, row)
-				name = ""
-			}
+			row = append(row, text)
 		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func (a *Report) accurateTable() TextTable {
-	t := TextTable{Name: "accurate", Header: []string{"reference posterior", "median", "half of 68 %", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}, Left: []int{0}}
-	if a.ReferenceBy != "" {
-		t.Notes = []string{fmt.Sprintf("from %s; k̂ = %.2f", a.ReferenceBy, a.Claim("k̂", "", "").Value)}
-	}
-	for j, q := range a.Params {
-		row := []string{q.Name, text.Number("%.4g", q.Median.Center), text.Number("%.3g", q.Median.Spread), "–", "–", a.sayLargest(j)}
+func (a *Report) referenceTable() TextTable {
+	t := TextTable{Name: "reference", Header: []string{"reference posterior", "median", "half of 68 %", "mean", "sd"}, Left: []int{0}}
+	for _, q := range a.Params {
+		row := []string{q.Name, text.Number("%.4g", q.Median.Center), text.Number("%.3g", q.Median.Spread), "–", "–"}
 		if !q.HeavyTails {
 			row[3], row[4] = text.Number("%.4g", q.Mean.Center), text.Number("%.3g", q.Mean.Spread)
 		}
@@ -257,35 +216,10 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// reach returns the cost of the cheapest remedy of this kind that reaches the threshold,
-// or NaN.
-func (a *Report) reach(kind string) float64 {
-	for _, r := range a.Remedies { // they are sorted by cost
-		if r.Kind == kind && r.Reaches {
-			return r.Seconds
-		}
-	}
-	return math.NaN()
-}
-
-func (a *Report) remedyTable() TextTable {
-	t := TextTable{Name: "remedies", Header: []string{"remedy", "bias", "interval", "s per 1000", "to reach", "reaches", "note"}, Left: []int{0, 6}}
-	measured := func(v, se float64, signed bool) string {
-		if math.IsNaN(v) {
-			return text.Number("", v)
-		}
-		return plusMinus(v, se, signed)
-	}
-	for _, r := range a.Remedies {
-		t.Rows = append(t.Rows, []string{r.Name, measured(r.Bias, r.BiasSE, true), measured(r.Ratio, r.RatioSE, false), text.Number("%.2g", r.Seconds), text.Number("%.2g", a.reach(r.Kind)), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
-	}
-	return t
-}
-
 // WriteCSV writes the claims of the report in CSV format, one row for each claim.
 func (a *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"kind", "step", "run", "parameter", "mode", "value", "se", "limit", "verdict", "sentence"})
+	out.Write([]string{"kind", "candidate", "parameter", "mode", "value", "se", "limit", "verdict", "sentence"})
 	cell := func(v float64) string {
 		if math.IsNaN(v) {
 			return ""
@@ -293,7 +227,7 @@ func (a *Report) WriteCSV(w io.Writer) error {
 		return fmt.Sprintf("%.6g", v)
 	}
 	for _, c := range a.Claims {
-		out.Write([]string{c.Kind, c.Step, c.Run, c.Parameter, fmt.Sprint(c.Mode), cell(c.Value), cell(c.SE), cell(c.Limit), c.Verdict.String(), c.Sentence})
+		out.Write([]string{c.Kind, c.Candidate, c.Parameter, fmt.Sprint(c.Mode), cell(c.Value), cell(c.SE), cell(c.Limit), c.Verdict.String(), c.Sentence})
 	}
 	out.Flush()
 	return out.Error()

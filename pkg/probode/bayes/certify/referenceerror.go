@@ -113,7 +113,7 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 				return s, false, nil // there is no more accurate solution to compare it with
 			}
 		} else {
-			s = Sized(s, size(s)/2)
+			s = Sized(s, Size(s)/2)
 		}
 		d, err := OwnError(ctx, p, s, points, workers)
 		if err != nil {

@@ -26,9 +26,10 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	return probode.Tolerance{}, false
 }
 
-// size is the step size, or the relative tolerance or, if that is zero, the largest
-// absolute one, or else 0.
-func size(s probode.Setup) float64 {
+// Size returns the step size of s or, under error control, the relative tolerance of s.
+// If the relative tolerance is zero, the function returns the largest absolute tolerance.
+// Size returns 0 for a setup without steps or tolerances.
+func Size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {
 	case !ok:
@@ -48,7 +49,12 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 	if !ok {
 		return s.WithStepSize(to)
 	}
-	t = t.Times(to / size(s))
+	by := to / Size(s)
+	t.Relative *= by
+	t.Absolute = slices.Clone(t.Absolute)
+	for k := range t.Absolute {
+		t.Absolute[k] *= by
+	}
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
 		m.Tolerance = t
@@ -77,9 +83,9 @@ func finer(s probode.Setup) probode.Setup {
 	_, controlled := tolerance(s)
 	switch {
 	case controlled:
-		return Sized(s, size(s)/100)
-	case size(s) > 0:
-		return Sized(s, size(s)/10)
+		return Sized(s, Size(s)/100)
+	case Size(s) > 0:
+		return Sized(s, Size(s)/10)
 	}
 	return probode.Setup{Mesh: reference.Accurate{}}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -12,36 +11,36 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
 const assessHelp = `Does the error of an ODE solver matter for a posterior, and which steps are small enough?
-assess samples with each of several step sizes, once as if the solver were exact
-and once with its error in the model. It compares both with the posterior of an
-accurate solver, and names the largest step that is small enough. This example takes
-half a minute. It prints the answer, and writes a figure to out.html and all numbers
-to out.csv:
+assess draws from the posterior of an accurate solver, and computes with weights what
+each candidate makes of it. It prints the verdict, the worst parameter, and what to use:
 
   probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25 -out out.html
 
-With -rtol instead of -steps it judges a solver with error control, which chooses its
-steps again for every θ, as in the likelihoods of most other programs:
+With -rtol instead of -steps it judges a solver with error control, as in the
+likelihoods of most other programs. -method takes a list:
 
-  probode assess -case lynx-hare -method dp5 -rtol 1e-1,1e-2,1e-3 -out out.html
+  probode assess -case lynx-hare -method dp5,bdf -rtol 1e-1,1e-2,1e-3
 
-With a Gaussian filter it judges Fenrir and DALTON. -alpha sets their diffusion κ²:
+-alpha adds inference with the solver's error in the model, which -scheme draws. With a
+Gaussian filter these are Fenrir and DALTON, whose diffusion κ² is α:
 
-  probode assess -case lynx-hare -method ek1,2 -steps 0.5 -scheme fenrir
+  probode assess -case lynx-hare -method ek1,2 -steps 0.5 -alpha auto -scheme fenrir
 
 ` + modelHelp + `
 The flags:
 
 `
 
+// assessVerb implements the command assess, which determines whether the solver's error
+// matters.
 func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
@@ -49,24 +48,22 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: h, h/2, h/4 and h/8, where h is the step size given by -step or by the case")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances for error control, instead of -steps; error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances: one for each number in -rtol, or one for all; default: for each component, rtol/1000 times its largest absolute value")
-	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for inference with the solver's error in the model: "+samplerNames())
+	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for inference with the solver's error in the model, with -alpha: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "a bias is negligible up to this number of posterior standard deviations, and a relative change of a standard deviation is negligible up to the same number")
 	confidence := flags.Float64("confidence", 0.95, "confidence level, at least 0.5 and less than 1; the solver's error is negligible if every confidence interval lies below -threshold, and matters if at least one confidence interval lies above -threshold")
-	auto := flags.Bool("auto", false, "add draws until there is a verdict on every step size or tolerance, or until -budget is used up. There are up to four interim analyses. The confidence level holds for all of them together")
-	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times as many draws as without -auto, and at most four minutes for the draws from the first posterior")
-	minESS := flags.Float64("min-ess", 0, "effective sample size at which sampling stops; default: 4000, or no limit if -draws is set")
-	weighed := flags.Int("weighed", 4000, "for each step size or tolerance, how many of the draws are also solved with an accurate solver")
+	budget := flags.String("budget", "", "largest number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times -draws")
 	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0 means one for each processor")
 	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers are written to a .csv file with the same name")
 	machine := flags.String("json", "", "`file` for all results as JSON (\"-\" for standard output); see docs/json.md")
+	verbose := flags.Bool("v", false, "print all tables, what the verdict rests on, and all warnings")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parseOnly(flags, args, assessHelp, out); err != nil {
 		return err
 	}
 	s := assess.Settings{
-		Threshold: *threshold, Confidence: *confidence, Auto: *auto, Weighed: *weighed,
-		Chains: mcmc.Settings{Draws: m.draws, MinESS: *minESS, Chains: m.chains, Seed: m.seed, Workers: *workers},
+		Threshold: *threshold, Confidence: *confidence,
+		Chains: mcmc.Settings{Draws: m.draws, Chains: m.chains, Seed: m.seed, Workers: *workers},
 	}
 	var err error
 	switch {
@@ -74,17 +71,10 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
 	case !(*confidence >= 0.5 && *confidence < 1):
 		return fmt.Errorf("-confidence %g: want a number ≥ 0.5 and < 1", *confidence)
-	case *budget != "" && !*auto:
-		return fmt.Errorf("-budget %s has no meaning without -auto", *budget)
 	}
 	if err := first(inRange("chains", m.chains, 1, maxWorkers), // all draws are kept in memory
-		inRange("weighed", *weighed, 100, maxDraws), inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
+		inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
 		return err
-	}
-	// A run with -min-ess generates at most a hundred times the number of draws given by
-	// -draws: see mcmc.Settings.
-	if most := 100 * cmp.Or(m.draws, 1000) * m.chains; !(*minESS >= 0 && *minESS <= float64(most)) {
-		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the largest number of draws that %d chains can produce", *minESS, most, m.chains)
 	}
 	if s.MaxDraws, s.MaxTime, err = parseBudget(*budget); err != nil {
 		return err
@@ -97,10 +87,18 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err := checkOutputs(m.outputs...); err != nil {
 		return err
 	}
-	if s.Sampler, err = samplerNamed(*name); err != nil {
-		return err
+	if m.set("alpha") {
+		if s.Noise, err = samplerNamed(*name); err != nil {
+			return err
+		}
+		if !s.Noise.Target().Noisy() {
+			return fmt.Errorf("-scheme %s uses a solver without noise: want one with noise for -alpha", *name)
+		}
+	} else if m.set("scheme") {
+		return fmt.Errorf("-scheme %s has no meaning without -alpha", *name)
 	}
-	warnIdle(flags, *name, s.Sampler)
+	methods := methodList(m.method)
+	m.method = methods[0]
 	p, err := m.build()
 	if err != nil {
 		return err
@@ -110,16 +108,16 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("-start %s: %w", *start, err)
 		}
 	}
-	setups, err := m.ladder(p.Setup)
-	if err != nil {
-		return err
-	}
-	for _, setup := range setups {
-		if mesh, controlled := setup.Mesh.(probode.Adaptive); controlled {
-			s.Tolerances = append(s.Tolerances, mesh.Tolerance)
-		} else {
-			s.Steps = append(s.Steps, setup.StepSize())
+	for _, method := range methods {
+		m.method = method
+		setups, err := m.ladder(p.Setup)
+		if err != nil {
+			return err
 		}
+		s.Candidates = append(s.Candidates, setups...)
+	}
+	for i := range s.Candidates {
+		s.Candidates[i].Alpha = 0
 	}
 	show := display("assessment")
 	at := ""
@@ -138,7 +136,14 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return failed
 	}
 	words := found.beside(out)
-	fmt.Fprint(words, a)
+	if *verbose {
+		fmt.Fprint(words, a)
+	} else {
+		fmt.Fprint(words, a.Answer())
+		if n := len(a.Warnings()); n > 0 {
+			fmt.Fprintf(words, "Warnings: %d; -v shows them.\n", n)
+		}
+	}
 	if failed != nil {
 		fmt.Fprintln(words, "warning: stopped early; these are the results so far")
 	}
@@ -162,6 +167,19 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(words, "\n%s and %s written\n", text.Printable(*figure), text.Printable(numbers))
 	return failed
+}
+
+// methodList splits the value of -method into names. A name such as ek1,2 contains a
+// comma, after which a setting follows that is no method of its own.
+func methodList(list string) (all []string) {
+	for _, one := range strings.Split(list, ",") {
+		if _, err := catalog.Parse(one); err != nil && all != nil {
+			all[len(all)-1] += "," + one
+			continue
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 func parseBudget(text string) (draws int, within time.Duration, err error) {

@@ -119,19 +119,18 @@ func TestAssessJSON(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "a.json")
 	var out strings.Builder
-	args := []string{"assess", "-case", "dragons", "-steps", "0.125,0.5", "-scheme", "deterministic", "-draws", "400", "-weighed", "200", "-quiet", "-json", file}
+	args := []string{"assess", "-case", "dragons", "-steps", "0.125,0.5", "-draws", "200", "-budget", "200", "-quiet", "-json", file}
 	if err := run(context.Background(), args, &out); err != nil {
 		t.Fatal(err)
 	}
 	var r struct {
-		Verdict string
-		Steps   []struct {
+		Candidates []struct {
 			H       float64
 			Verdict string
 		}
 	}
 	readJSON(t, file, &r)
-	if len(r.Steps) != 2 || r.Steps[0].H != 0.125 || r.Verdict != r.Steps[0].Verdict || r.Steps[1].Verdict != "matters" {
+	if len(r.Candidates) != 2 || r.Candidates[0].H != 0.5 || r.Candidates[0].Verdict != "matters" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,8 +52,15 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	check := map[string]func(value string) error{
 		"problem": func(v string) error { _, err := problems.Named(v); return err },
 		"case":    func(v string) error { _, err := cases.Named(v); return err },
-		"method":  func(v string) error { _, err := catalog.Parse(v); return err },
-		"scheme":  func(v string) error { _, err := samplerNamed(v); return err },
+		"method": func(list string) error {
+			var errs []error
+			for _, v := range methodList(list) {
+				_, err := catalog.Parse(v)
+				errs = append(errs, err)
+			}
+			return errors.Join(errs...)
+		},
+		"scheme": func(v string) error { _, err := samplerNamed(v); return err },
 	}
 	line := regexp.MustCompile("(?:^|[`\n]|&& |  )probode ([a-z]+)((?: [^`\n]*)?)")
 	option := regexp.MustCompile(`(?:^|\s)-([a-z][a-z-]*)(?:[ =]([^\s|]+))?`)

@@ -144,7 +144,7 @@ func TestFitJSON(t *testing.T) {
 	if out := output(t, "certify", "-model", models+"influenza.yaml", "-method", "dp5", "-rtol", "1e-5", "-start", other); !strings.Contains(out, "Certified") {
 		t.Errorf("a certificate at the optima:\n%s", out)
 	}
-	if out := output(t, "assess", "-model", models+"influenza.yaml", "-method", "dp5", "-rtol", "1e-3", "-draws", "100", "-weighed", "100", "-start", other, "-quiet"); !strings.Contains(out, "rtol = 0.001") {
+	if out := output(t, "assess", "-model", models+"influenza.yaml", "-method", "dp5", "-rtol", "1e-3", "-draws", "100", "-start", other, "-quiet"); !strings.Contains(out, "rtol = 0.001") {
 		t.Errorf("an assessment from the optima:\n%s", out)
 	}
 	for _, args := range [][]string{{"-start", "nowhere.json"}, {"-start", models + "pk.yaml"}, {"-level", "1"}, {"-start", file, "-model", models + "pk.yaml"}} {

@@ -581,7 +581,7 @@ func TestPriorOfAlphaWithModel(t *testing.T) {
 		}
 	}
 	// An assessment from the end points of a fit begins at the median of the prior.
-	if out := output(t, "assess", "-model", "counts.yaml", "-method", "dp5", "-rtol", "1e-2", "-draws", "100", "-weighed", "100", "-chains", "1", "-quiet", "-scheme", "pcn", "-alpha", "uniform(0.1,0.2)", "-start", "fit.json"); !strings.Contains(out, "rtol = 0.01") {
+	if out := output(t, "assess", "-model", "counts.yaml", "-method", "dp5", "-rtol", "1e-2", "-draws", "100", "-chains", "1", "-quiet", "-scheme", "pcn", "-alpha", "uniform(0.1,0.2)", "-start", "fit.json"); !strings.Contains(out, "rtol = 0.01") {
 		t.Errorf("an assessment:\n%s", out)
 	}
 }

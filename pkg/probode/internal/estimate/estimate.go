@@ -43,6 +43,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
+// low is the level of the lower end of the central 68 % interval.
+var low = distuv.UnitNormal.CDF(-1)
+
 // A Measure determines which statistics describe the centre and the spread of the draws.
 type Measure int
 
@@ -58,11 +61,10 @@ type Value struct {
 	Spread, SpreadSE float64
 }
 
-// A Difference describes how weights change the centre and the spread of a set of draws:
-// it holds the difference of the centres and the ratio of the spreads.
+// A Difference describes how weights change the centre and the spread of a set of draws.
 type Difference struct {
-	Center, CenterSE float64 // centre of the draws minus the centre under weights
-	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights
+	Center, CenterSE float64 // centre under weights minus the centre of the draws
+	Ratio, RatioSE   float64 // spread under weights divided by the spread of the draws
 }
 
 // A summary has the influence of each draw on the centre and on the log of the spread.
@@ -83,7 +85,6 @@ func (by Measure) summary(x, weights []float64, levelSE func(y, p float64) float
 		return summary{center: m, spread: math.Sqrt(v), influence: func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
 	}
 	q := newQuantiles(x, weights)
-	low := distuv.UnitNormal.CDF(-1)
 	mid, lo, hi := q.at(0.5), q.at(low), q.at(1-low)
 	slopeMid, jumpMid := q.slope(0.5, levelSE(mid, 0.5))
 	slopeLo, jumpLo := q.slope(low, levelSE(lo, low))
@@ -109,39 +110,45 @@ type weightedQuantiles struct {
 
 func newQuantiles(x, weights []float64) weightedQuantiles {
 	if weights == nil {
-		return equalQuantiles(x)
+		x = slices.Clone(x)
+		slices.Sort(x)
+		return sortedQuantiles(x, nil)
 	}
-	type weighed struct{ x, w float64 }
-	var all []weighed
-	var sum, squares float64
-	for i, v := range x {
-		if w := weights[i]; w > 0 {
-			all = append(all, weighed{v, w})
-			sum += w
-			squares += w * w
-		}
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
 	}
-	slices.SortFunc(all, func(a, b weighed) int { return cmp.Compare(a.x, b.x) })
-	q := weightedQuantiles{size: sum * sum / squares}
-	at := 0.0
-	for i, a := range all {
-		if i > 0 {
-			at += (all[i-1].w + a.w) / 2
-		}
-		q.x, q.p = append(q.x, a.x), append(q.p, at)
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	y, w := make([]float64, len(x)), make([]float64, len(x))
+	for k, i := range order {
+		y[k], w[k] = x[i], weights[i]
 	}
-	for i := range q.p {
-		q.p[i] /= at
-	}
-	return q
+	return sortedQuantiles(y, w)
 }
 
-// equalQuantiles only needs to sort.
-func equalQuantiles(x []float64) weightedQuantiles {
-	q := weightedQuantiles{x: slices.Clone(x), p: make([]float64, len(x)), size: float64(len(x))}
-	slices.Sort(q.x)
+// sortedQuantiles does the same for draws that are sorted already. Draws without weight
+// are left out, and nil weights are equal.
+func sortedQuantiles(x, weights []float64) weightedQuantiles {
+	q := weightedQuantiles{x: make([]float64, 0, len(x)), p: make([]float64, 0, len(x))}
+	var sum, squares, before, at float64
+	for i, v := range x {
+		w := 1.0
+		if weights != nil {
+			w = weights[i]
+		}
+		if w > 0 {
+			if len(q.x) > 0 {
+				at += (before + w) / 2
+			}
+			before = w
+			sum += w
+			squares += w * w
+			q.x, q.p = append(q.x, v), append(q.p, at)
+		}
+	}
+	q.size = sum * sum / squares
 	for i := range q.p {
-		q.p[i] = float64(i) / float64(len(x)-1)
+		q.p[i] /= at
 	}
 	return q
 }
@@ -203,33 +210,21 @@ func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 	return slope, false
 }
 
-// part summarises the draws with in[c][k] = 1 (nil: all) and weights w (nil: equal). The
-// function returns the influence of a draw times its weight, divided by the share of the
-// draws.
-func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
-	both, share := w, 1.0
-	switch {
-	case in != nil && w == nil:
-		both = in
-	case in != nil:
-		both = make([][]float64, len(w))
-		for i := range w {
-			both[i] = make([]float64, len(w[i]))
-			for k := range w[i] {
-				both[i][k] = w[i][k] * in[i][k]
-			}
-		}
-	}
+// part summarises those draws x[c][k] that are marked by in[c][k] = 1. If `in` is nil,
+// all draws are used. The second result is a function that returns the influence of draw k
+// of chain c, divided by the share of the draws that are used.
+func (by Measure) part(x, in [][]float64) (summary, func(c, k int) (center, log float64)) {
+	share := 1.0
 	if in != nil {
-		share = stat.Mean(slices.Concat(both...), nil)
+		share = stat.Mean(slices.Concat(in...), nil)
 	}
 	unit := func(c, k int) float64 {
-		if both == nil {
-			return 1 / share
+		if in == nil {
+			return 1
 		}
-		return both[c][k] / share
+		return in[c][k] / share
 	}
-	s := by.summary(slices.Concat(x...), slices.Concat(both...), func(y, p float64) float64 {
+	s := by.summary(slices.Concat(x...), slices.Concat(in...), func(y, p float64) float64 {
 		terms := make([][]float64, len(x))
 		for c := range x {
 			for k, v := range x[c] {
@@ -255,8 +250,14 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 // Apply returns the centre and the spread of the draws that `in` selects: in[c][k] is 1
 // if x[c][k] is used, and 0 otherwise.
 func (by Measure) Apply(x, in [][]float64) Value {
-	s, influence := by.part(x, nil, in)
-	center, log := stretches(x, influence, len(x[0]))
+	s, influence := by.part(x, in)
+	center, log := make([][]float64, len(x)), make([][]float64, len(x))
+	for c := range x {
+		for k := range x[c] {
+			f, g := influence(c, k)
+			center[c], log[c] = append(center[c], f), append(log[c], g)
+		}
+	}
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
@@ -265,106 +266,98 @@ func (by Measure) Apply(x, in [][]float64) Value {
 // draws do not reduce the error of the quantile. The argument `in` selects the draws, as
 // in Apply.
 func Jumps(x, in [][]float64) bool {
-	s, _ := Quantiles.part(x, nil, in)
+	s, _ := Quantiles.part(x, in)
 	return s.jumps || s.stretches
 }
 
-// Stretches divides each chain of x into n parts, and uses only the draws that `in`
-// selects. For each part of a chain, Stretches returns a number in `center` and a number
-// in `log`. To first order, the error of the centre is the mean of the numbers in
-// `center`, and the error of the logarithm of the spread is the mean of the numbers in
-// `log`.
-func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
-	_, influence := by.part(x, nil, in)
-	return stretches(x, influence, n)
-}
+// blocks is the number of blocks of the jackknife in Weighed. The relative error of a
+// standard error from n blocks is about 1/√(2n), which is 14 % here.
+const blocks = 24
 
-func stretches(x [][]float64, influence func(c, k int) (center, log float64), n int) (center, log [][]float64) {
-	center, log = make([][]float64, len(x)), make([][]float64, len(x))
-	for i, c := range x {
-		center[i], log[i] = make([]float64, n), make([]float64, n)
-		unit := float64(n) / float64(len(c))
-		from := 0
-		for k := range n {
-			var a, b float64
-			to := (k + 1) * len(c) / n
-			for l := from; l < to; l++ {
-				u, v := influence(i, l)
-				a += u * unit
-				b += v * unit
+// Weighed compares the draws x with the same draws under the weights w. Only the draws
+// that `in` selects are used. The Difference holds the centre under weights minus the
+// centre of the draws, and the spread under weights divided by the spread of the draws.
+//
+// The standard errors come from a jackknife that leaves out one block of consecutive
+// draws at a time [Künsch 1989]. A linear approximation would be too small: a draw with a
+// large weight pulls the estimate towards itself, and its influence then looks small. The
+// jackknife sees how far the estimate moves without it.
+//
+//   - Künsch, H. R. (1989). The jackknife and the bootstrap for general stationary
+//     observations. Annals of Statistics 17(3), 1217–1241.
+func (by Measure) Weighed(x, w, in [][]float64) (Difference, Value) {
+	var all []draw
+	block := 0
+	for c := range x {
+		last := -1
+		for k, v := range x[c] {
+			if b := k * blocks / (len(x) * len(x[c])); b != last { // each chain has its own blocks
+				last = b
+				block++
 			}
-			center[i][k], log[i][k] = a, b
-			from = to
+			if in == nil || in[c][k] == 1 {
+				all = append(all, draw{v, w[c][k], block - 1})
+			}
 		}
 	}
-	return center, log
+	slices.SortFunc(all, func(a, b draw) int { return cmp.Compare(a.x, b.x) })
+	at, to := by.both(all, -1)
+	var centers, logs, ownCenters, ownLogs []float64
+	for b := range block {
+		x, y := by.both(all, b)
+		centers, logs = append(centers, y.Center-x.Center), append(logs, math.Log(y.Spread/x.Spread))
+		ownCenters, ownLogs = append(ownCenters, y.Center), append(ownLogs, math.Log(y.Spread))
+	}
+	jack := func(v []float64) float64 {
+		_, variance := stat.PopMeanVariance(v, nil)
+		return math.Sqrt(float64(block-1) * variance)
+	}
+	ratio := to.Spread / at.Spread
+	out := Difference{to.Center - at.Center, jack(centers), ratio, ratio * jack(logs)}
+	to.CenterSE, to.SpreadSE = jack(ownCenters), to.Spread*jack(ownLogs)
+	if by == Quantiles {
+		// If the draws have a gap near a quantile, the unweighted and the weighted quantile
+		// may lie on different sides of the gap, even if the weights are nearly equal.
+		s, _ := by.part(x, in)
+		if s.jumps {
+			out.CenterSE = math.Max(out.CenterSE, math.Abs(out.Center)/least)
+		}
+		if s.stretches {
+			out.RatioSE = math.Max(out.RatioSE, ratio*math.Abs(math.Log(ratio))/least)
+		}
+	}
+	return out, to
 }
 
-// Weighed compares the draws x with the same draws under weights w, whose mean is 1. Only
-// the draws that `in` selects are used. Weighed returns a difference D and a ratio R. The
-// difference D is the centre of the draws minus the centre of the weighted draws, in
-// units of the parameter. The ratio R is the spread of the draws divided by the spread of
-// the weighted draws. Let φ and ψ be the influence functions of the centre and of the
-// logarithm of the spread, and let φ_w and ψ_w be the same functions for the weighted
-// draws. The standard error of D is the standard error of the mean of φ − w φ_w. The
-// standard error of log R is the standard error of the mean of ψ − w ψ_w.
-//
-// The weighted draws represent the posterior of the accurate solver. Weighed also
-// estimates the centre and the spread of this posterior. The first estimate of the centre
-// is all.Center − D, where all.Center is the centre of all draws. The second estimate of
-// the centre is the centre of the weighted draws. Weighed returns the estimate with the
-// smaller standard error. In the same way, Weighed chooses between two estimates of the
-// logarithm of the spread.
-//
-// The draws x are a subset of all draws, so all.Center and D are correlated. The standard
-// error of all.Center − D is the standard error of the mean of allCenter − (φ − w φ_w).
-// The standard error of log(all.Spread / R) is the standard error of the mean of allLog −
-// (ψ − w ψ_w). The arguments allCenter and allLog are the results of Stretches for all
-// draws. The argument n of Stretches must be the number of draws in each chain of x.
-//
-// The standard error of the weighted centre is the standard error of the mean of w φ_w.
-// The standard error of the logarithm of the weighted spread is the standard error of the
-// mean of w ψ_w. If x contains all draws, the first and the second estimates are the
-// same. Suppose that the weights are almost zero in a distant mode. The number of draws
-// in the distant mode is random, so all.Center and D both have large errors. For such
-// weights, the weighted centre is more accurate than all.Center − D.
-func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
-	plain, influence := by.part(x, nil, in)
-	weighted, influenceW := by.part(x, w, in)
-	var phi, psi, restPhi, restPsi, ownPhi, ownPsi [][]float64
-	for i := range x {
-		n := len(x[i])
-		f, g, rf, rg := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-		of, og := make([]float64, n), make([]float64, n)
-		for k := range x[i] {
-			a, b := influence(i, k)
-			c, d := influenceW(i, k)
-			f[k], g[k], of[k], og[k] = a-c, b-d, c, d
-			rf[k], rg[k] = allCenter[i][k]-f[k], allLog[i][k]-g[k]
+// A draw is a selected draw with its weight and its block.
+type draw struct {
+	x, w  float64
+	block int
+}
+
+// both returns the centre and the spread of the draws, and the same under weights, without
+// the draws of the given block.
+func (by Measure) both(sorted []draw, without int) (plain, weighted Value) {
+	x, w := make([]float64, 0, len(sorted)), make([]float64, 0, len(sorted))
+	for _, d := range sorted {
+		if d.block != without {
+			x, w = append(x, d.x), append(w, d.w)
 		}
-		phi, psi, restPhi, restPsi = append(phi, f), append(psi, g), append(restPhi, rf), append(restPsi, rg)
-		ownPhi, ownPsi = append(ownPhi, of), append(ownPsi, og)
 	}
-	ratio := plain.spread / weighted.spread
-	d := Difference{plain.center - weighted.center, meanSE(phi), ratio, ratio * meanSE(psi)}
-	// If the draws have a gap near a quantile, the unweighted and the weighted quantile
-	// may lie on different sides of the gap, even if the weights are nearly equal. In
-	// this case the errors of the two quantiles do not cancel in the difference.
-	if plain.jumps || weighted.jumps {
-		d.CenterSE = math.Max(d.CenterSE, math.Abs(d.Center)/least)
+	plain.Center, plain.Spread = by.centerSpread(x, nil)
+	weighted.Center, weighted.Spread = by.centerSpread(x, w)
+	return plain, weighted
+}
+
+// centerSpread returns the centre and the spread of the sorted draws x; nil weights are
+// equal.
+func (by Measure) centerSpread(x, weights []float64) (center, spread float64) {
+	if by == Moments {
+		m, v := stat.PopMeanVariance(x, weights)
+		return m, math.Sqrt(v)
 	}
-	if plain.stretches || weighted.stretches {
-		d.RatioSE = math.Max(d.RatioSE, ratio*math.Abs(math.Log(ratio))/least)
-	}
-	center, centerSE := all.Center-d.Center, meanSE(restPhi)
-	if se := meanSE(ownPhi); se < centerSE {
-		center, centerSE = weighted.center, se
-	}
-	spread, logSE := all.Spread/ratio, meanSE(restPsi)
-	if se := meanSE(ownPsi); se < logSE {
-		spread, logSE = weighted.spread, se
-	}
-	return d, Value{center, centerSE, spread, spread * logSE}
+	q := sortedQuantiles(x, weights)
+	return q.at(0.5), (q.at(1-low) - q.at(low)) / 2
 }
 
 // meanSE is 0 if all numbers are equal, and else diag.MCSEMean.
