@@ -435,28 +435,3 @@ func TestPage(t *testing.T) {
 		t.Errorf("%d examples: want 5", n)
 	}
 }
-
-// The model in docs/from-flags.md is the one that the command once made from flags.
-func TestPageOfFlags(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/from-flags.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(page), "```yaml\n")
-	text, _, _ = strings.Cut(text, "```")
-	p, err := loadMap(t, map[string]string{"m.yaml": text}, "m.yaml")
-	if err == nil {
-		p, err = p.WithData("../../../notebooks/data/lynx_hare.csv", "")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := p.Posterior()
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := b.Experiments[0]
-	if got, want := fmt.Sprint(len(b.Params), x.Problem.Span, x.Errors[0], len(x.Data.T)), "7 [1900 1920] {sigma} 21"; got != want {
-		t.Errorf("%s: want %s", got, want)
-	}
-}

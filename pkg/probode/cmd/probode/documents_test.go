@@ -27,7 +27,7 @@ func helpOf(verb string) (text string, flags []string) {
 
 // The documents, and the examples in the help of the commands, name only flags, problems,
 // cases, methods and schemes that exist, whether in a command line or on their own. The page
-// about flags that are gone, and the one about another program, are left out of the latter.
+// about another program is left out of the latter.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	texts := map[string]string{}
 	pages, err := filepath.Glob("../../../../docs/*.md")
@@ -72,7 +72,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			verb, rest := m[1], m[2]
 			rest, _, _ = strings.Cut(rest, "#")
 			rest, _, _ = strings.Cut(rest, "&&")
-			if flags[verb] == nil || name == "from-flags.md" && strings.Contains(rest, "-problem") { // prose, or the old form
+			if flags[verb] == nil { // prose
 				continue
 			}
 			for _, o := range option.FindAllStringSubmatch(rest, -1) {
@@ -88,7 +88,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				}
 			}
 		}
-		if name == "from-flags.md" || name == "reproduction.md" {
+		if name == "reproduction.md" {
 			continue
 		}
 		for _, m := range alone.FindAllStringSubmatch(text, -1) {
