@@ -32,7 +32,8 @@ likelihoods of most other programs. -method takes a list:
 -alpha adds inference with the solver's error in the model, which -scheme draws. With a
 Gaussian filter these are Fenrir and DALTON, whose diffusion κ² is α:
 
-  probode assess -case lynx-hare -method ek1,2 -steps 0.5 -alpha auto -scheme fenrir
+  probode assess -case lynx-hare -method ek1,2 -steps 0.5 -alpha auto \
+    -scheme fenrir
 
 ` + modelHelp + `
 The flags:
