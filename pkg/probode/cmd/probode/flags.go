@@ -142,8 +142,8 @@ var groups = []struct {
 }{
 	{"The model", []string{"model", "outside", "condition", "case", "problem", "data", "time", "theta", "span", "times", "at"}},
 	{"The solver", []string{"method", "linearize", "step", "steps", "rtol", "atol", "max-step", "alpha", "noise", "reference"}},
-	{"The draws", []string{"scheme", "start", "draws", "min-ess", "chains", "chain", "burn-in", "thin", "seed", "workers", "paths"}},
-	{"The judgement", []string{"threshold", "confidence", "weighed", "auto", "budget", "enough", "strict"}},
+	{"The draws", []string{"scheme", "start", "draws", "chains", "chain", "burn-in", "thin", "seed", "workers", "paths"}},
+	{"The judgement", []string{"threshold", "confidence", "budget", "enough", "strict"}},
 	{"What is written", nil},
 }
 
