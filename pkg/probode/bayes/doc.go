@@ -17,7 +17,7 @@
 //	bayes/modes    searches for the modes of a posterior
 //	bayes/sample   draws from it with one of several samplers
 //	bayes/certify  bounds the effect of the solver's error, without sampling
-//	bayes/assess   says whether the solver's error matters, and what to do
+//	bayes/assess   says whether the solver's error matters, and what to use
 //	bayes/sbc      tests a sampler
 //	bayes/marginal integrates the uncertain solution out, by Gaussian filters
 //	bayes/cases    contains complete models with data
@@ -29,10 +29,10 @@
 // wider posterior of θ, and a wider distribution of the path. Noise with mean zero does
 // not correct a systematic error of the solver. Package bayes/cases contains eight
 // complete models. With large steps, noise in the model reduces the largest bias in only
-// one of the eight models (docs/why-noise-does-not-help.md). Three other remedies bring
-// the result closer to the posterior under the exact solution: a smaller step, another
-// method, and reweighting of the draws with an accurate solver. They usually also cost
-// less. Package assess recommends a remedy for a given model.
+// one of the eight models (docs/why-noise-does-not-help.md). A smaller step, another method,
+// and reweighting of the draws with an accurate solver bring the result closer to the
+// posterior under the exact solution, and usually cost less. Package assess says which
+// steps are small enough.
 //
 // # References
 //
@@ -40,8 +40,6 @@
 //     Integrators for ODEs, NeurIPS.
 //   - Andrieu & Roberts (2009), The pseudo-marginal approach for efficient
 //     Monte Carlo computations, Annals of Statistics 37, 697.
-//   - Christen & Fox (2005), Markov chain Monte Carlo using an approximation,
-//     Journal of Computational and Graphical Statistics 14, 795.
 //   - Conrad, Girolami, Särkkä, Stuart & Zygalakis (2017), Statistical analysis
 //     of differential equations: introducing probability measures on numerical
 //     solutions, Statistics and Computing 27, 1065.
