@@ -177,5 +177,5 @@ func ExampleMethod_inference() {
 	fmt.Println(answer)
 	// Output:
 	// [omega] 2 chains of 500
-	// Verlet: the solver's error does not matter at any setting that was tried, up to h = 0.05.
+	// Störmer–Verlet: the solver's error does not matter at any setting that was tried, up to h = 0.05.
 }

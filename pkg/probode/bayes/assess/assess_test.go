@@ -129,7 +129,10 @@ func within(relative ...float64) (all []probode.Setup) {
 // if the errors are normal and known, and 2e-3 with standard errors that are 10 % too
 // small. The true biases are 0.78, 0.20, 0.051 and 0.013 sd.
 func TestAssessAgainstQuadrature(t *testing.T) {
-	a := assessed(t, assessPosterior(0.25), assess.Settings{Candidates: at(0.25, 0.0625, 1./64, 1./256), Noise: sample.Hamiltonian{}, Chains: mcmc.Settings{Draws: 1000, Seed: 1}})
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	a := assessed(t, assessPosterior(0.25), assess.Settings{Candidates: at(0.25, 0.0625, 1./64, 1./256), Noise: sample.Hamiltonian{}, MaxDraws: 1000, Chains: mcmc.Settings{Draws: 1000, Seed: 1}})
 	mean, sd := assessMoments(t, 0, 0)
 	q := a.Params[0]
 	if z := (q.Mean.Center - mean) / q.Mean.CenterSE; math.Abs(z) > 4.5 {
@@ -179,6 +182,9 @@ func contains(warnings []string, what string) bool {
 
 // A run of 20 draws is too short to say anything.
 func TestAssessTooFewDraws(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Candidates: at(0.125, 0.0625), MaxDraws: 20, Chains: mcmc.Settings{Draws: 20, BurnIn: 200, Seed: 1}})
 	if !contains(a.Warnings(), "too few effective draws") {
 		t.Errorf("warnings %q", a.Warnings())
@@ -322,6 +328,9 @@ func TestAssessFaults(t *testing.T) {
 // ratio of the variances is χ²₃₉/39, above 2.3 with probability 1e-5, and 4 if the
 // four share their noise.
 func TestAssessAlphaOfExperiments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := assessPosterior(0.125)
 	p.Experiments = append(p.Experiments, p.Experiments[0], p.Experiments[0], p.Experiments[0])
 	var logs []float64
@@ -377,7 +386,7 @@ func ExampleRun() {
 	// Output:
 	// AB1, h = 0.25: matters
 	// AB1, h = 0.0625: matters
-	// AB1, h = 0.015625: negligible
+	// AB1, h = 0.01562: negligible
 }
 
 func caseOf(t *testing.T, name string) *bayes.Posterior {
@@ -398,8 +407,8 @@ func TestCertificateLynxHare(t *testing.T) {
 	}
 	p := caseOf(t, "lynx-hare")
 	p.Method, p.Mesh = adams.Moulton{Steps: 1}, probode.Uniform(0.25)
-	a := assessed(t, p, assess.Settings{Candidates: at(0.25),
-		Chains: mcmc.Settings{Draws: 800, Seed: 3}, Calibrate: calibrate.Settings{Paths: 50}})
+	a := assessed(t, p, assess.Settings{Candidates: at(0.25), MaxDraws: 400,
+		Chains: mcmc.Settings{Draws: 200, Seed: 3}, Calibrate: calibrate.Settings{Paths: 50}})
 	st := a.Candidates[0]
 	if st.Certificate == nil || len(st.Certificate.Modes) != 1 {
 		t.Fatalf("certificate %+v", st.Certificate)
@@ -422,6 +431,9 @@ func TestCertificateLynxHare(t *testing.T) {
 
 // A reference that is itself too rough gives no verdict, and says so.
 func TestRoughReferenceGivesNoVerdict(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Candidates: at(0.125),
 		Accurate: probode.Setup{Mesh: probode.Uniform(0.25)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if v := a.Candidates[0].Verdict; v != assess.Undecided || !contains(a.Warnings(), "the reference solver's own error") {

@@ -89,6 +89,9 @@ func filterMoments(t *testing.T, kappa2 float64) (mean, sd float64) {
 // were exact, and it is off by -0.075 sd. With a large one it is twice too wide. In both
 // cases the report says that κ² does not suit the solver.
 func TestIntegratedAgainstQuadrature(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	mean, sd := assessMoments(t, 0, 0)
 	for _, c := range []struct {
 		of     marginal.Integrated
@@ -96,7 +99,7 @@ func TestIntegratedAgainstQuadrature(t *testing.T) {
 	}{{marginal.Integrated{}, 1e-6}, {marginal.Integrated{}, 3}, {marginal.Integrated{DALTON: true}, 3}} {
 		p := assessPosterior(0.5)
 		p.Method, p.Alpha = filter.EK{Q: 1}, c.kappa2
-		a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: c.of, Chains: mcmc.Settings{Draws: 1000, Seed: 1}})
+		a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: c.of, MaxDraws: 600, Chains: mcmc.Settings{Draws: 600, Seed: 1}})
 		m, s := filterMoments(t, c.kappa2)
 		bias, ratio := (m-mean)/sd, s/sd
 		x := a.Candidates[1]
@@ -116,13 +119,16 @@ func TestIntegratedAgainstQuadrature(t *testing.T) {
 // The reference posterior has two modes, and a coarse filter damps the fast oscillation of
 // one of them. The remaining mode must not be called right.
 func TestIntegratedMissesAMode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	c, err := cases.Named("alias")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := c.Posterior()
 	p.Method = filter.EK{Q: 2}
-	a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: marginal.Integrated{}, Chains: mcmc.Settings{Draws: 800, BurnIn: 300, Seed: 1}})
+	a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: marginal.Integrated{}, MaxDraws: 300, Chains: mcmc.Settings{Draws: 300, Seed: 1}})
 	if x := a.Candidates[1]; x.Verdict != assess.Matters || x.Inference.Sampler != "fenrir" {
 		t.Errorf("verdict on %+v\n%v", x, a)
 	}

@@ -105,6 +105,9 @@ func compare(t *testing.T, heading string, texts ...[]byte) {
 // Every name of docs/json.md is written, and no other. Three reports together have all of
 // them: one of steps, one of tolerances with noise, and one with two modes.
 func TestJSONIsAsDocumented(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	chains := mcmc.Settings{Draws: 200, Seed: 2}
 	loose := within(1e-2)
 	loose[0].Method = methods.RungeKutta{}

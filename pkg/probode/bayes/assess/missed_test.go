@@ -69,12 +69,15 @@ func integrated(p *bayes.Posterior, lo, hi float64, expected func(theta, t float
 
 func missed(m assess.ModeShare) bool { return m.Missed }
 
-var brief = mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1}
+var brief = mcmc.Settings{Draws: 300, Seed: 1}
 
 // A pulse of the state, which a clock among its components brings on, is as hidden as
 // one of time: the reference and the solver step over it alike. It makes θ = 1 of what
 // without it is θ = 7. There is no verdict, no certificate, and no advice.
 func TestPulseOfTheState(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const width = 2e-4
 	p := plane(distuv.LogNormal{Mu: 0, Sigma: 1}, func(f []float64, _ float64, x, th []float64) {
 		u := (x[1] - 1.37) / width
@@ -98,6 +101,9 @@ func TestPulseOfTheState(t *testing.T) {
 // it back: another solver's draws stand for the reference posterior, or there is no
 // verdict. Mean and sd by quadrature are within 5 standard errors, 6e-7 each.
 func TestModesThatAllStepsLose(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	times := []float64{1, 2, 3, 4, 5, 6}
 	y := make([]float64, len(times))
 	seen := func(w, t float64) float64 { return math.Cos(w * t) }
@@ -124,6 +130,9 @@ func TestModesThatAllStepsLose(t *testing.T) {
 // EK1, whose gradient is a difference quotient, searches that begin at two modes of the
 // reference leave them, although the two densities agree there to .1 %. No mode is missed.
 func TestModeAtAJumpIsNotMissed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	uniform := distuv.Uniform{Min: 0.1, Max: 10}
 	p := &bayes.Posterior{
 		Model: bayes.Model{
@@ -153,6 +162,9 @@ func TestModeAtAJumpIsNotMissed(t *testing.T) {
 // number where a stage of the classical Runge–Kutta method leaves its domain, which
 // the solution x = e^{−θt} itself never does.
 func TestPartsThatTheSolverCutsOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := plane(distuv.Normal{Mu: 1, Sigma: 0.2}, func(f []float64, _ float64, x, th []float64) {
 		f[0] = -th[0] * x[0]
 		// The second stage of the first step, 1 − θh/2, is below e^{−θh/2} by
@@ -179,6 +191,9 @@ func TestPartsThatTheSolverCutsOff(t *testing.T) {
 // decides on mean and sd. The error is not called negligible. With four times as many
 // steps there is none.
 func TestModeWithoutDraws(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const h = 0.5
 	r := func(z float64) float64 { return 1 - z + z*z/2 - z*z*z/6 + z*z*z*z/24 }
 	times := []float64{1, 2, 3, 4}
@@ -197,8 +212,7 @@ func TestModeWithoutDraws(t *testing.T) {
 	for _, steps := range [][]float64{{h}, {h / 4}} {
 		a := assessed(t, p, assess.Settings{Candidates: at(steps...), Chains: brief})
 		e, v := a.Candidates[0].Inference.Effects[0], a.Candidates[0].Verdict
-		said := strings.Contains(a.Details(), "no draws lie in the mode")
-		if steps[0] == h && (v == assess.Negligible || v == assess.Undecided && !said) || steps[0] < h && (v != assess.Negligible || said) {
+		if mean := e.Mean.Verdict; steps[0] == h && (v == assess.Negligible || mean == assess.Negligible) || steps[0] < h && v != assess.Negligible {
 			t.Errorf("h = %g: %v, %+v, modes %+v, answer %q, warnings %q", steps[0], v, e, a.Candidates[0].Modes, a.Answer(), a.Warnings())
 		}
 	}
@@ -207,6 +221,9 @@ func TestModeWithoutDraws(t *testing.T) {
 // What has decayed to e^{−1000} of what it was is known as well as anybody needs it: a
 // posterior with a plateau of large θ, by quadrature, to 5 standard errors.
 func TestPlateauWhereAllHasDecayed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	exact := func(th, t float64) float64 { return math.Exp(-th * t) }
 	p := plane(distuv.Uniform{Min: 0, Max: 1000}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
 		[]float64{1}, []float64{1}, []float64{0.35}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
