@@ -111,7 +111,7 @@ func TestPoles(t *testing.T) {
 		}
 		for name, s := range setups {
 			if s.Mesh == nil {
-				s.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}
+				s.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 1e4}
 			}
 			if q.Hybrid != nil && name == "RK4" {
 				continue // steps across the jump

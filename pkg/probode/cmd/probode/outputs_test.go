@@ -113,7 +113,7 @@ func TestJSONToStandardOutput(t *testing.T) {
 		"solve -problem fhn -step 0.1 -times 5 -paths 1 -alpha 1 -json -",
 		"likelihood -model pk.yaml -json - -gradient",
 		"certify -model pk.yaml -method dp5 -rtol 1e-3 -at nominal -json -",
-		"assess -case dragons -scheme deterministic -steps 0.125 -chains 2 -draws 100 -weighed 100 -min-ess 50 -quiet -json -",
+		"assess -case dragons -steps 0.125 -chains 2 -draws 100 -budget 100 -quiet -json -",
 	} {
 		var out bytes.Buffer
 		if err := run(context.Background(), strings.Fields(args), &out); err != nil {
