@@ -188,9 +188,11 @@ func (a *assessment) decide(i int, x *Candidate) {
 	if x.Verdict == Undecided {
 		x.Why = saidModeUndecided
 	}
+	largest := math.Inf(-1)
 	for j, e := range x.Inference.Effects {
-		if x.Verdict = worse(x.Verdict, e.Verdict); e.Verdict == Undecided && x.Why == "" {
-			s, _ := e.gravest(a.out.Threshold)
+		x.Verdict = worse(x.Verdict, e.Verdict)
+		if s, _ := e.gravest(a.out.Threshold); e.Verdict == Undecided && !(s.size(a.out.Threshold) <= largest) {
+			largest = s.size(a.out.Threshold)
 			x.Why = fmt.Sprintf("%s: %s", a.out.Params[j].Name, s.Why)
 		}
 	}

@@ -139,7 +139,11 @@ func (a *Report) sayGroup(g []*Candidate) string {
 		said = append(said, "it is not known whether it matters at "+strings.Join(open, ", "))
 	}
 	if matters != nil && !all {
-		said = append(said, "it matters at "+matters.Mesh)
+		on := " and above"
+		if matters == g[0] {
+			on = ""
+		}
+		said = append(said, "it matters at "+matters.Mesh+on)
 	}
 	return g[0].Group() + ": " + strings.Join(said, "; ") + "."
 }
@@ -179,6 +183,9 @@ func (a *Report) sayWorst() string {
 func (a *Report) sayUse() string {
 	var fit []string
 	for _, g := range a.Groups() {
+		if g[0].Noisy { // a smaller step is cheaper and better
+			continue
+		}
 		x := Enough(g)
 		switch last := g[len(g)-1]; {
 		case x != nil:
