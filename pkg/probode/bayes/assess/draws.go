@@ -199,15 +199,6 @@ func (d *draws) worstRHat() (worst float64) {
 
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
-// three returns three of the initial draws.
-func (d *draws) three() (out [][]float64) {
-	for k := range 3 {
-		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
-		out = append(out, chain[max(0, (k+1)*len(chain)/3-1)])
-	}
-	return out
-}
-
 // resampled returns up to n different draws with the given weights; nil stands for equal
 // weights. Let W be the sum of all weights. For i = 0, …, n−1, resampled selects the
 // first draw at which the cumulative weight exceeds W (i + ½)/n.

@@ -116,15 +116,20 @@ func (a *Report) sayGroup(g []*Candidate) string {
 	if x := g[0]; len(g) == 1 {
 		return fmt.Sprintf("%v: %s.", x, map[Verdict]string{Negligible: "the solver's error does not matter", Matters: "the solver's error matters", Undecided: "not known: " + x.Why}[x.Verdict])
 	}
-	var said, open []string
-	var matters *Candidate // the one with the smallest step
-	all := true
-	for _, x := range g {
-		if all = all && x.Verdict == Matters; x.Verdict == Matters {
-			matters = x
-		}
-		if x.Verdict == Undecided {
+	var said, open, matters []string
+	top := 0 // the number of largest settings at which the error matters
+	for i, x := range g {
+		switch {
+		case x.Verdict == Undecided:
 			open = append(open, fmt.Sprintf("%s (%s)", x.Mesh, x.Why))
+		case x.Verdict == Matters && top == i:
+			if top++; top == 1 {
+				matters = []string{x.Mesh}
+			} else {
+				matters[0] = x.Mesh + " and above"
+			}
+		case x.Verdict == Matters:
+			matters = append(matters, x.Mesh)
 		}
 	}
 	switch enough := Enough(g); {
@@ -132,18 +137,14 @@ func (a *Report) sayGroup(g []*Candidate) string {
 		said = append(said, "the solver's error does not matter at any setting that was tried, up to "+enough.Mesh)
 	case enough != nil:
 		said = append(said, "the solver's error does not matter up to "+enough.Mesh)
-	case all:
-		said = append(said, "the solver's error matters at every setting that was tried, down to "+matters.Mesh)
+	case top == len(g):
+		said = append(said, "the solver's error matters at every setting that was tried, down to "+g[top-1].Mesh)
 	}
 	if open != nil {
 		said = append(said, "it is not known whether it matters at "+strings.Join(open, ", "))
 	}
-	if matters != nil && !all {
-		on := " and above"
-		if matters == g[0] {
-			on = ""
-		}
-		said = append(said, "it matters at "+matters.Mesh+on)
+	if matters != nil && top < len(g) {
+		said = append(said, "it matters at "+strings.Join(matters, ", "))
 	}
 	return g[0].Group() + ": " + strings.Join(said, "; ") + "."
 }

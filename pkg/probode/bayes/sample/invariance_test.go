@@ -50,7 +50,6 @@ var (
 	toyPrior = []float64{0.1, 0.4, 0.2, 0.3}
 	toyNoise = []float64{0.2, 0.5, 0.3} // p(ξ) of −1, 0, 1
 	toyLike  = [12]float64{0.9, 0.2, 0.05, 0.3, 0.6, 0.1, 0.02, 0.5, 1.1, 0.7, 0.15, 0.4}
-	toyRough = [12]float64{0.4, 0.5, 0.3, 0.1, 0.2, 0.8, 0.6, 0.9, 0.05, 0.7, 0.3, 0.25} // of a first stage
 )
 
 // toyMove is a proposal q(θ′ | θ), far from symmetric.
