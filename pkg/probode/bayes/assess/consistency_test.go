@@ -283,6 +283,9 @@ func TestSmallPhantomsGiveOneVerdict(t *testing.T) {
 // No draw is there, but by quadrature they make the sd 1.44 and 1.17 times as large. The
 // medians are right, and nothing is said of the sds.
 func TestUnseenPhantomsLeaveMomentsUnknown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := plane(distuv.LogNormal{Mu: -0.3, Sigma: 0.75}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] * (1 - x[0]) },
 		[]float64{0.05}, []float64{4, 6, 8}, []float64{0.45, 0.8, 0.97}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
 	a := assessed(t, p, assess.Settings{Candidates: at(1, 0.5), Chains: mcmc.Settings{Seed: 1}})

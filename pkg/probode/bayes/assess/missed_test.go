@@ -239,6 +239,9 @@ func TestPlateauWhereAllHasDecayed(t *testing.T) {
 // Counts of zero where all solvers expect none say nothing: the posterior is the prior,
 // with mean √e, and there is an answer.
 func TestNothingToCount(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := plane(distuv.LogNormal{Mu: 0, Sigma: 1}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
 		[]float64{0}, []float64{1, 2}, []float64{0, 0}, bayes.Poisson{})
 	a := assessed(t, p, assess.Settings{Candidates: at(0.5, 0.25), Chains: brief})

@@ -260,6 +260,9 @@ func TestKinkInTheReference(t *testing.T) {
 // data hold at its bound, draws too few to say anything, a confidence at its ends,
 // chains that stick.
 func TestVerdictsOnNextToNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := shifted(distuv.Uniform{Min: 0, Max: 1}, 1e3, 1) // presses a to its bound
 	for _, c := range []float64{0.5, 0.9999} {
 		a := assessed(t, p, assess.Settings{Candidates: at(0.5), Accurate: simpson, Confidence: c, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
