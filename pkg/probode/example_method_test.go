@@ -169,7 +169,7 @@ func ExampleMethod_inference() {
 	}
 	fmt.Println(chains.Names, len(chains.Draws), "chains of", len(chains.Draws[0]))
 	found, err := assess.Run(ctx, post, assess.Settings{
-		Candidates: []probode.Setup{post.WithStepSize(0.05), post.WithStepSize(0.025)}, Chains: mcmc.Settings{Seed: 1}})
+		Candidates: []probode.Setup{post.WithStepSize(0.05), post.WithStepSize(0.025)}, Chains: mcmc.Settings{Draws: 100, Chains: 2, Seed: 1}})
 	if err != nil {
 		panic(err)
 	}

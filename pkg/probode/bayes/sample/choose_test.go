@@ -44,6 +44,9 @@ func decays(d int) *bayes.Posterior {
 // the means of the draws are those of quadrature of the exact solution: sixteen numbers
 // within 4.4 standard errors, a false alarm in 2e-4. A resumed run makes the same choice.
 func TestChoose(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	ctx, s := context.Background(), mcmc.Settings{Chains: 4, Draws: 150, Seed: 1}
 	rough := decays(16).SolvedBy(probode.Setup{Mesh: reference.Accurate{}})
 	for why, p := range map[string]*bayes.Posterior{

@@ -35,12 +35,12 @@ var (
 // A verdict needs a p-value of 1e-6. A model has at most twelve, so a false alarm in thirty
 // models happens with a probability of 4e-4.
 func TestRandomModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	n, goal, counts := *randomModels, 0.05, map[string]int{}
 	if *randomDraws == 0 {
 		goal = 0.02
-	}
-	if testing.Short() {
-		n = 3
 	}
 	for i := *firstModel; i < *firstModel+n; i++ {
 		m, begin := newRandomModel(i), time.Now()

@@ -229,6 +229,9 @@ func TestSampleUntilEnough(t *testing.T) {
 // command finds the study complete. A model file starts at its nominal point or at the ends
 // of a fit.
 func TestSampleChooses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := t.TempDir()
 	write := func(name, text string) string { return textFile(t, dir, name, text) }
 	write("counts.csv", "time,bacteria\n0,1.1\n1,2.0\n2,4.6\n3,9.8\n4,18\n6,39\n8,47\n")
