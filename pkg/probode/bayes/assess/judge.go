@@ -3,6 +3,7 @@ package assess
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -32,7 +33,7 @@ func (a *assessment) known(i int) *result {
 	if a.out.Candidates[i].Noisy || w == nil || a.y == nil || !a.represents(w, a.y) {
 		return nil
 	}
-	return &result{w.estimates, &w.differences, a.y.sound, a.y.gaps, a.effective(a.y) * w.kish(), nil, nil}
+	return &result{w.estimates, &w.differences, a.y.sound, a.y.gaps, a.effective(a.y) * w.kish, nil, nil}
 }
 
 // judge judges all candidates.
@@ -81,7 +82,7 @@ func (a *assessment) doubt() string {
 func (a *assessment) inference(i int) *Inference {
 	if d := a.runs[i]; d != nil {
 		x := &a.out.Candidates[i]
-		if k := alphaIndex(a.p); x.Noisy && k >= 0 {
+		if k := slices.Index(a.out.Names, a.p.AlphaParam); x.Noisy && k >= 0 {
 			x.Alpha = d.result.Summary[k].Mean
 		} else if x.Noisy {
 			x.Alpha = d.p.Alpha
@@ -96,15 +97,6 @@ func (a *assessment) inference(i int) *Inference {
 	return &Inference{Weighted: true, KHat: w.khat, Sampler: a.y.result.Sampler.String(), Draws: len(a.y.all.Draws[0]), Chains: len(a.y.all.Draws), Seconds: w.seconds}
 }
 
-func alphaIndex(p *bayes.Posterior) int {
-	for k, q := range p.Params {
-		if q.Name == p.AlphaParam {
-			return k
-		}
-	}
-	return -1
-}
-
 // effects computes the effect on each parameter, with its verdict.
 func (a *assessment) effects(inf *Inference, r *result) {
 	n := len(a.assessed)
@@ -113,10 +105,8 @@ func (a *assessment) effects(inf *Inference, r *result) {
 		e := Effect{Median: a.shift(byQuantiles, r, k), Mean: a.shift(byMoments, r, k)}
 		for by, s := range []*Shift{&e.Median, &e.Mean} {
 			s.Verdict, s.Why = s.judge(a.out.Threshold, a.out.standardErrors())
-			if why := a.unknown(estimate.Measure(by), r, k); why != "" && s.Verdict != Undecided {
+			if why := a.unknown(estimate.Measure(by), r, k); why != "" {
 				s.Verdict, s.Why = Undecided, why
-			} else if why != "" {
-				s.Why = why
 			} else if by == int(byQuantiles) && s.Verdict == Undecided && (r.gaps[k] || a.y.gaps[k]) {
 				s.Why = saidGap
 			}

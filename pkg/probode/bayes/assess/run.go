@@ -119,7 +119,7 @@ func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
 	if err != nil {
-		return cmp.Or(a.ctx.Err(), nil) // the report then has no certificates
+		return a.ctx.Err() // the report then has no certificates
 	}
 	for _, m := range a.out.ReferenceModes {
 		c.AddMode(m.Theta)
@@ -159,13 +159,7 @@ func (a *assessment) drawReference() error {
 		a.why = fmt.Sprintf(saidNoModes, a.modes.err)
 		return nil
 	}
-	q := a.accurate()
-	q.Modes = a.modes.reference
-	best, err := sample.Choose(a.ctx, q, nil, a.s.Chains)
-	var y *draws
-	if err == nil {
-		y, err = a.sample(q, best.Sampler, a.s.Chains, a.seed(0))
-	}
+	y, err := a.chooseAndSample(a.accurate(), a.modes.reference, a.seed(0))
 	if err != nil {
 		a.why = fmt.Sprintf(saidNoDraws, err)
 		return a.ctx.Err()
@@ -217,24 +211,7 @@ func (a *assessment) infer(i int) error {
 		a.failures[i] = f.err.Error()
 		return nil
 	}
-	p, sampler := a.of(at), a.s.Noise
-	p.Modes = f.modes
-	var err error
-	if x.Noisy {
-		p = a.frozen(at, f.first)
-		p.Modes = f.modes
-		err = a.calibrate(at, p)
-	} else {
-		var best *sample.Plan
-		if best, err = sample.Choose(a.ctx, p, nil, a.s.Chains); err == nil {
-			sampler = best.Sampler
-		}
-	}
-	if err != nil {
-		a.failures[i] = err.Error()
-		return a.ctx.Err()
-	}
-	d, err := a.sample(p, sampler, a.s.Chains, a.seed(uint64(at), uint64(1+i-at)))
+	d, err := a.ownRun(x, at, a.seed(uint64(at), uint64(1+i-at)))
 	for err == nil && d.size() < a.y.size() {
 		var more bool
 		if more, err = a.extend(d); !more {
@@ -248,6 +225,30 @@ func (a *assessment) infer(i int) error {
 	a.runs[i] = d
 	a.advance()
 	return a.ctx.Err()
+}
+
+// ownRun draws from the posterior of x, whose setup has the index `at`.
+func (a *assessment) ownRun(x *Candidate, at int, seed uint64) (*draws, error) {
+	f := &a.modes.setups[at]
+	if x.Noisy {
+		p := a.frozen(at, f.first)
+		p.Modes = f.modes
+		if err := a.calibrate(at, p); err != nil {
+			return nil, err
+		}
+		return a.sample(p, a.s.Noise, a.s.Chains, seed)
+	}
+	return a.chooseAndSample(a.of(at), f.modes, seed)
+}
+
+// chooseAndSample draws from a posterior without noise, whose modes are m.
+func (a *assessment) chooseAndSample(p *bayes.Posterior, m *bayes.Modes, seed uint64) (*draws, error) {
+	p.Modes = m
+	best, err := sample.Choose(a.ctx, p, nil, a.s.Chains)
+	if err != nil {
+		return nil, err
+	}
+	return a.sample(p, best.Sampler, a.s.Chains, seed)
 }
 
 // calibrate sets p.Alpha to the value of α that fits the solver's error at the mode,

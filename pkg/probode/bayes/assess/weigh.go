@@ -18,7 +18,8 @@ type weighting struct {
 	i   int         // index of the setup
 	raw [][]float64 // log weights; those of earlier draws are kept when draws are added
 
-	weights     [][]float64 // smoothed, with mean 1
+	weights     [][]float64 // smoothed, with sum 1
+	kish        float64     // Kish's factor, by which the weights reduce the effective number of draws
 	khat, limit float64     // k̂ of the weights, and the largest k̂ that can be trusted
 	missed      float64     // share of the posterior of the setup that the draws do not reach
 	seconds     float64
@@ -41,7 +42,7 @@ func (s *sampling) weigh(w *weighting, y *draws) error {
 	if slices.Max(all)-slices.Min(all) < 0.1 {
 		w.khat = math.Inf(-1) // nearly equal weights have no tail that k̂ could describe
 	}
-	w.weights = normalised(smooth, len(w.raw[0]))
+	w.weights, w.kish = diag.Weights(slices.Collect(slices.Chunk(smooth, len(w.raw[0]))))
 	// The jackknife does not see the part of the tail that no draw has reached. The mean
 	// excess of a generalised Pareto distribution over its threshold is proportional to
 	// 1/(1 − k).
@@ -98,38 +99,8 @@ func (s *sampling) rawWeights(w *weighting, y *draws) error {
 	return nil
 }
 
-// normalised converts log weights to weights with mean 1, in chains of n draws.
-func normalised(log []float64, n int) (out [][]float64) {
-	top := slices.Max(log)
-	var sum float64
-	w := make([]float64, len(log))
-	for i, v := range log {
-		w[i] = math.Exp(v - top)
-		sum += w[i]
-	}
-	for i := range w {
-		w[i] *= float64(len(log)) / sum
-	}
-	for c := range slices.Chunk(w, n) {
-		out = append(out, c)
-	}
-	return out
-}
-
-// kish returns Kish's effective sample size, divided by the number of draws [Kish].
-func (w *weighting) kish() float64 {
-	var n, squares float64
-	for _, c := range w.weights {
-		for _, v := range c {
-			n++
-			squares += v * v
-		}
-	}
-	return n / squares
-}
-
 // represents reports whether the weighted draws represent the posterior of the setup: the
 // weights can be trusted where there are draws, and there is next to no mass elsewhere.
 func (s *sampling) represents(w *weighting, y *draws) bool {
-	return w.khat <= w.limit && s.effective(y)*w.kish() >= fewest && w.missed < mostMissed
+	return w.khat <= w.limit && s.effective(y)*w.kish >= fewest && w.missed < mostMissed
 }

@@ -48,7 +48,7 @@ type Summary []Marginal
 // If progress is not nil, Summarize calls it from several goroutines, once for each
 // parameter that is done.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64, progress func()) Summary {
-	weights, kish := weights(logWeights)
+	weights, kish := Weights(logWeights)
 	out := make(Summary, len(names))
 	for _, c := range draws {
 		if len(c) != len(draws[0]) {
@@ -121,13 +121,14 @@ func Column(draws [][][]float64, i int) [][]float64 {
 // Kish's factor is the number of unweighted draws that are as informative as the S
 // weighted draws. Kish returns 1 if logWeights is nil, and NaN if all weights are zero.
 func Kish(logWeights [][]float64) float64 {
-	_, kish := weights(logWeights)
+	_, kish := Weights(logWeights)
 	return kish
 }
 
-// weights returns nil and 1 without log weights; Kish's factor is NaN if they cannot be
-// normalised.
-func weights(logWeights [][]float64) (w [][]float64, kish float64) {
+// Weights returns the weights exp(logWeights), scaled so that their sum is 1, and Kish's
+// factor. Without log weights it returns nil and 1; the factor is NaN if the weights cannot
+// be normalised.
+func Weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
 	}
