@@ -9,7 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -154,6 +156,33 @@ func TestCheckSolver(t *testing.T) {
 	chains := &mcmc.Chains{Names: []string{"a"}, Quantities: []string{"lp__", "y_hat.1", "log_lik.1"}, Draws: [][][]float64{{{0.4}, {0.51}}}, Generated: [][][]float64{{{0, 5, -14.7}, {0, -50, -14.7}}}}
 	if c, err := sample.CheckSolver(context.Background(), p, chains, 0); err != nil || c.Failed != 1 || !c.Matters() || !strings.Contains(c.String(), "at 1 of 2 draws") {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// The unit of a shift is not a standard deviation that grows with the number of draws, and
+// an error within one of two distant modes is seen. Euler's method with steps of ½ makes
+// 5.25a of x(2) = 8a, of which x/(1 + |x|) is observed, so that the tails are those of the
+// Cauchy prior. In the case alias, the modes of ω are 3.7 apart, and RK4 with h = .095
+// moves each of them by a tenth of its width.
+func TestCheckSolverInTailsAndModes(t *testing.T) {
+	tails := (&exactCase{name: "power", priors: []bayes.Distribution{distuv.StudentsT{Sigma: 1, Nu: 1}},
+		problem: probode.Problem{X0: []float64{0}, Span: [2]float64{0, 2}, F: func(f []float64, t float64, _, th []float64) { f[0] = 3 * th[0] * t * t }},
+		times:   []float64{2}, y: []float64{0.75}, sigma: 0.2}).posterior(probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5)})
+	tails.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] / (1 + math.Abs(x[0])) }
+	alias, err := cases.Named("alias")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modes := alias.Posterior()
+	modes.Mesh = probode.Uniform(0.095)
+	for name, p := range map[string]*bayes.Posterior{"tails": tails, "modes": modes} {
+		chains, err := sample.Run(context.Background(), p, sample.Tempering{}, mcmc.Settings{Draws: 500, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := sample.CheckSolver(context.Background(), p, chains, 0); err != nil || !c.Matters() {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
 	}
 }
 
