@@ -98,6 +98,14 @@ type part struct {
 	densities map[solve]*bayes.Density
 }
 
+// Timed reports whether the right-hand side of an experiment depends on time between
+// events. Solvers may then step over a pulse that is shorter than their steps.
+func (l *LogLikelihood) Timed() bool {
+	return slices.ContainsFunc(l.parts, func(q *part) bool {
+		return slices.ContainsFunc(q.model.Experiments, func(x bayes.Experiment) bool { return x.Problem != nil && !x.Problem.Autonomous })
+	})
+}
+
 // An Evaluation holds the log-likelihood at one value of θ.
 type Evaluation struct {
 	LogLikelihood float64

@@ -186,6 +186,9 @@ func writeLikelihood(out io.Writer, l *modelfile.LogLikelihood, v *modelfile.Eva
 		fmt.Fprintf(out, ", at %v", v.Instances[0].Tolerance)
 	case v.Error <= 1e-7:
 		fmt.Fprintf(out, ", right to %.1g", max(v.Error, 1e-10))
+		if l.Timed() {
+			fmt.Fprint(out, " if f has no pulse shorter than 1/1000 of the time span")
+		}
 	default:
 		fmt.Fprintf(out, ", with an error of about %.2g, even at the smallest tolerance that works", v.Error)
 	}

@@ -315,3 +315,28 @@ func TestSplitStudyKeepsTheCaution(t *testing.T) {
 		t.Errorf("error %v, or no caution in %s", err, content)
 	}
 }
+
+// A pulse of width 5e-4 lies between the steps of auto over a span of 10. Without it, k is 2
+// and not 1. sample does not say that the solver's error is small, and likelihood says what
+// it cannot know.
+func TestPulseBetweenTheSteps(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pulse.yaml")
+	if err := os.WriteFile(file, []byte(`parameters: [{parameterId: k, nominalValue: 1, objectivePriorType: logNormal, objectivePriorParameters: 0;1}]
+odes: [{stateId: x, rightHandSide: k*(0.1 + exp(-((time-3.3)/0.0005)^2/2)/(0.0005*2.5066282746)), initialValue: 0}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+data: |
+  time,y
+  1,0.1
+  2,0.2
+  5,1.5
+  10,2
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := runCommand(t, sampleVerb, "-model", file, "-rtol", "1e-6", "-draws", "30", "-chains", "2", "-burn-in", "50", "-quiet", "-dir", filepath.Join(t.TempDir(), "run")); !strings.Contains(out, "steps over a feature of f") || strings.Contains(out, "shifts no median") {
+		t.Error(out)
+	}
+	if out := runCommand(t, likelihood, "-model", file); !strings.Contains(out, "if f has no pulse shorter than 1/1000 of the time span") {
+		t.Error(out)
+	}
+}

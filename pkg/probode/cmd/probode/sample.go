@@ -20,6 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/catalog"
@@ -362,6 +363,16 @@ func (r *sampleRun) finish(ctx context.Context, words string) (again bool, err e
 	return false, r.printModes(ctx)
 }
 
+// unseen compares the solver with very many equal steps at one draw, where f depends on
+// time. Two solvers with error control may both step over a short pulse.
+func (r *sampleRun) unseen(ctx context.Context, chains *mcmc.Chains) (float64, error) {
+	timed := slices.ContainsFunc(r.p.Experiments, func(x bayes.Experiment) bool { return x.Problem != nil && !x.Problem.Autonomous })
+	if all := chains.Pooled(); timed && len(all) > 0 {
+		return certify.Unseen(ctx, r.p, r.p.Setup, all[:1], []float64{0}, 0.01, r.settings.Workers)
+	}
+	return 0, nil
+}
+
 // caution looks for an effect of the solver's error, for regions without draws and for
 // parameters without a finite variance. Its cautions replace those of an earlier run,
 // unless those may be about other chains. The result is that of finish.
@@ -385,6 +396,9 @@ func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 			all = append(all, fmt.Sprintf("caution: %v", check))
 		case check.Draws > 1:
 			all = append(all, check.String())
+		}
+		if d, err := r.unseen(ctx, chains); err == nil && d > 0 {
+			all = append(all, fmt.Sprintf("caution: the solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps and short pulses of f as events", certify.ManySteps, d))
 		}
 	}
 	for _, note := range chains.Notes {
