@@ -69,7 +69,8 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative, 1e-10) }
 
 // finer returns a hundredth of the tolerance, a tenth of the step, or reference.Accurate.
-// That itself repeats a solve with a hundredth of its tolerance if the error is large,
+// Under error control it also halves the steps, which Max and the times of the data may
+// limit, so that two tolerances give the same steps. reference.Accurate itself repeats a solve with a hundredth of its tolerance if the error is large,
 // and gets a thousandth.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
@@ -83,7 +84,11 @@ func finer(s probode.Setup) probode.Setup {
 	_, controlled := tolerance(s)
 	switch {
 	case controlled:
-		return Sized(s, Size(s)/100)
+		s = Sized(s, Size(s)/100)
+		if m, ok := s.Mesh.(probode.Adaptive); ok {
+			s.Mesh = m.Halved()
+		}
+		return s
 	case Size(s) > 0:
 		return Sized(s, Size(s)/10)
 	}
