@@ -291,8 +291,6 @@ func TestWarnings(t *testing.T) {
 				}
 			}
 		}, []string{"chain 1 differs from the others in b", "R̂"}},
-		{"failures", func(c *Chains) { c.Stats[0].Failed = 200 }, []string{"5 % of the evaluations failed"}},
-		{"failures of latent moves", func(c *Chains) { c.Stats[0].Latent = Moves{4000, 3000, 800} }, []string{"10 % of the evaluations failed"}},
 		{"an edge", func(c *Chains) {
 			for _, chain := range c.Draws {
 				for k, x := range chain {

@@ -24,7 +24,6 @@ import (
 //     of the best chain;
 //   - one chain, of three or more, whose mean of a parameter is more than a standard
 //     deviation away from the other chains, which agree;
-//   - more than 1 % of failed evaluations;
 //   - in draws of NUTS, divergent paths, an E-BFMI below 0.3, or more than 5 % of paths that
 //     doubled ten times;
 //   - a parameter with more than 5 % of its draws at an end of their range: nearer to
@@ -59,15 +58,6 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 
 	elsewhere := c.warnModes(warn)
 	c.warnApart(warn, summary, stuck, elsewhere)
-
-	var sum Stats
-	for _, s := range c.Stats {
-		sum = sum.plus(1, s)
-	}
-	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
-	if share := float64(failed) / float64(tried); share > 0.01 {
-		warn("%.2g %% of the evaluations failed: the draws cover only the region where the equations could be solved, and may miss part of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
-	}
 
 	for i, name := range c.Names {
 		if out != nil {

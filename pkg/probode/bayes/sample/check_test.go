@@ -205,3 +205,34 @@ func TestMissingRegion(t *testing.T) {
 		}
 	}
 }
+
+// Half of the prior lies where solutions run to infinity before the last datum. The density is
+// zero there, so nothing is missing.
+func TestNothingMissing(t *testing.T) {
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "x1_0", Prior: distuv.Uniform{Min: 0.1, Max: 1.9}}},
+			Experiments: []bayes.Experiment{{
+				Problem: (&probode.Problem{
+					F:      func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] * x[0] },
+					X0:     []float64{1},
+					Params: []string{}, Theta: []float64{}, Span: [2]float64{0, 1},
+				}).UnknownStart(),
+				Data:   &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(2)}},
+			}},
+		},
+		Setup: catalog.Default(),
+	}
+	chains, err := sample.Run(context.Background(), p, sample.Tempering{Temperatures: 4}, mcmc.Settings{Chains: 4, Draws: 250, BurnIn: 250, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for _, s := range chains.Stats {
+		failed += s.Failed
+	}
+	if said := strings.Join(append(chains.Warnings(), chains.Notes...), "\n"); failed < 50 || strings.Contains(said, "fail") {
+		t.Errorf("%d evaluations failed; %s", failed, said)
+	}
+}

@@ -338,7 +338,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 		d.Bind(j.late)
 	}
 	burnIn := max(0, j.settings.BurnIn)
-	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, burnIn), d: d, late: j.late, stop: j.stop}
+	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, burnIn), d: d, burnIn: burnIn, late: j.late, stop: j.stop}
 	if j.sampler.Target().Distribution == Classical {
 		k.failures = newFailures(d.Dim(), burnIn)
 		d.OnFailure(k.failures.add)
@@ -392,6 +392,9 @@ type guard struct {
 
 	fault    error     // a panic in the kernel
 	failures *failures // nil if the solver's noise is part of the model
+
+	burnIn, steps int        // iterations
+	before        mcmc.Stats // moves of the burn-in
 }
 
 var _ mcmc.Interruptible = (*guard)(nil)
@@ -422,6 +425,10 @@ func (k *guard) Init(x []float64, rng *rand.Rand) error {
 
 func (k *guard) Step(rng *rand.Rand) {
 	defer k.recovered()
+	if k.steps == k.burnIn {
+		k.before = k.Stats()
+	}
+	k.steps++
 	if k.failures == nil {
 		k.Kernel.Step(rng)
 		return
@@ -432,17 +439,29 @@ func (k *guard) Step(rng *rand.Rand) {
 // State writes the state of the chain to the archive, or reads it from the archive.
 func (k *guard) State(a *mcmc.Archive) {
 	k.Kernel.State(a)
+	a.Int(&k.steps)
+	a.Stats(&k.before)
 	if k.failures != nil {
 		k.failures.State(a)
 	}
 }
 
-// missing describes a region that the draws lack because the solver fails there.
+// missing describes a region that the draws lack because the solver fails there. With noise
+// there is no more accurate solver that could say how much such a region matters, so the
+// number of failures is all that is known.
 func (k *guard) missing() string {
-	if k.failures == nil {
-		return ""
+	if k.failures != nil {
+		return k.failures.missing(k.d.Posterior())
 	}
-	return k.failures.missing(k.d.Posterior())
+	counts := func(s mcmc.Stats) (failed, tried int) {
+		return s.Failed + s.Latent.Failed, s.Proposed + s.Latent.Proposed
+	}
+	failed, tried := counts(k.Stats())
+	early, before := counts(k.before)
+	if share := float64(failed-early) / float64(tried-before); share > 0.01 {
+		return fmt.Sprintf("warning: %.2g %% of the solutions failed: the draws cover only θ and noise with which the equations can be solved; use a smaller step, or a method for stiff problems", 100*share)
+	}
+	return ""
 }
 
 // Interrupted reports whether an iteration was stopped.
