@@ -113,7 +113,7 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 // its distance; a state that grows exponentially exceeds TooLarge after 230 times its time
 // constant. So such a run ends after some thousand steps, unless the solution also
 // oscillates. In any case a run ends after MaxSteps steps, or four times as many attempts;
-// an attempt of DP5 takes 7 evaluations of F, and one of Radau5 usually 10 to 30.
+// an attempt of DP5 takes 6 evaluations of F, and one of Radau5 usually 10 to 30.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step. Zero means 1/128 of the span if f depends on time,

@@ -99,7 +99,7 @@ func TestToleranceIsKept(t *testing.T) {
 }
 
 // Few steps of the controller are rejected, which the number of evaluations
-// tells: DormandPrince takes 6 in a step and one for the estimate, and in a step
+// tells: DormandPrince takes 6 in a step, the last of them for the estimate, and in a step
 // that is accepted 12 more for the local error that is kept.
 func TestFewRejections(t *testing.T) {
 	for _, p := range []*Problem{problems.FitzHughNagumo(), problems.VanDerPol(10), problems.LotkaVolterra(), problems.RestrictedThreeBody()} {
@@ -107,7 +107,7 @@ func TestFewRejections(t *testing.T) {
 		f := p.F
 		p.F = func(dst []float64, t float64, x, theta []float64) { calls.Add(1); f(dst, t, x, theta) }
 		g := mustFrozen(t, p, methods.RungeKutta{Tableau: methods.DormandPrince}, 1e-6)
-		if tried := float64(calls.Load()-12*int64(g.Steps())) / 7; tried > 1.2*float64(g.Steps()) {
+		if tried := float64(calls.Load()-12*int64(g.Steps())) / 6; tried > 1.2*float64(g.Steps()) {
 			t.Errorf("%s: %.0f steps were tried for %d", p.Name, tried, g.Steps())
 		}
 	}

@@ -36,6 +36,7 @@ func plain() []namedMethod {
 		{"heun3", methods.RungeKutta{Tableau: methods.Heun}},
 		{"rk4", methods.RungeKutta{}},
 		{"dp5", methods.RungeKutta{Tableau: methods.DormandPrince}},
+		{"dop853", methods.RungeKutta{Tableau: methods.DormandPrince8}},
 		{"gauss1", methods.Gauss{Stages: 1}},
 		{"gauss2", methods.Gauss{Stages: 2}},
 		{"radau3", methods.Radau{Stages: 2}},
@@ -77,7 +78,7 @@ func Default() probode.Setup {
 }
 
 // Help describes in one line the names that Parse accepts.
-const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, auto (dp5 or radau5), bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
+const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, dop853, gauss1, gauss2, radau3, radau5, auto (dp5 or radau5), bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
 
 // Names returns the short names that Parse accepts. The list does not include names with
 // a comma, such as am1,current and ek1,5, or names of the form random:NAME.

@@ -103,8 +103,8 @@ type auto struct {
 
 // start keeps the method after an event.
 func (a *auto) start(s *probode.Step) error {
-	if !a.choosing {
-		return nil
+	if err := a.explicit.start(s); err != nil || !a.choosing {
+		return err
 	}
 	if s.T == a.p.Span[0] {
 		a.turn(autoExplicit, marks, s.T, 0)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/field"
@@ -35,6 +36,12 @@ type Tableau struct {
 	// embedded method. If there are n+1 weights, the last is the weight of f at the end
 	// of the step.
 	Embedded []float64
+
+	// Second, if not nil, holds the weights of a second estimate, of lower order, as in
+	// DormandPrince8. If the two estimates of a component are e and e₂, the local error is
+	// e²/√(e² + 0.01 e₂²), which has the order of e and corrects for an e that is small by
+	// accident [HNW93, §II.10].
+	Second []float64
 }
 
 // RK4 is the classical fourth-order method [HNW93, §II.1, table 1.2].
@@ -77,6 +84,31 @@ var DormandPrince = &Tableau{
 	Embedded: []float64{71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40},
 }
 
+// DormandPrince8 is the eighth-order method of Dormand & Prince, with Hairer's error estimates
+// of orders 5 and 3 [HNW93, §II.10; the coefficients are those of the program DOP853]. It is
+// for tolerances below about 1e-7.
+var DormandPrince8 = &Tableau{
+	Name: "DOP853", Order: 8,
+	A: [][]float64{{},
+		{5.26001519587677318785587544488e-2},
+		{1.97250569845378994544595329183e-2, 5.91751709536136983633785987549e-2},
+		{2.95875854768068491816892993775e-2, 0, 8.87627564304205475450678981324e-2},
+		{2.41365134159266685502369798665e-1, 0, -8.84549479328286085344864962717e-1, 9.24834003261792003115737966543e-1},
+		{1. / 27, 0, 0, 1.70828608729473871279604482173e-1, 1.25467687566822425016691814123e-1},
+		{19. / 512, 0, 0, 1.70252211019544039314978060272e-1, 6.02165389804559606850219397283e-2, -9. / 512},
+		{3.70920001185047927108779319836e-2, 0, 0, 1.70383925712239993810214054705e-1, 1.07262030446373284651809199168e-1, -1.53194377486244017527936158236e-2, 8.27378916381402288758473766002e-3},
+		{6.24110958716075717114429577812e-1, 0, 0, -3.36089262944694129406857109825, -8.68219346841726006818189891453e-1, 27.5920996994467083049415600797, 20.1540675504778934086186788979, -43.4898841810699588477366255144},
+		{4.77662536438264365890433908527e-1, 0, 0, -2.48811461997166764192642586468, -5.90290826836842996371446475743e-1, 21.2300514481811942347288949897, 15.2792336328824235832596922938, -33.2882109689848629194453265587, -2.03312017085086261358222928593e-2},
+		{-9.3714243008598732571704021658e-1, 0, 0, 5.18637242884406370830023853209, 1.09143734899672957818500254654, -8.14978701074692612513997267357, -18.5200656599969598641566180701, 22.7394870993505042818970056734, 2.49360555267965238987089396762, -3.0467644718982195003823669022},
+		{2.27331014751653820792359768449, 0, 0, -10.5344954667372501984066689879, -2.00087205822486249909675718444, -17.9589318631187989172765950534, 27.9488845294199600508499808837, -2.85899827713502369474065508674, -8.87285693353062954433549289258, 12.3605671757943030647266201528, 6.43392746015763530355970484046e-1},
+	},
+	B:        []float64{5.42937341165687622380535766363e-2, 0, 0, 0, 0, 4.45031289275240888144113950566, 1.89151789931450038304281599044, -5.8012039600105847814672114227, 3.1116436695781989440891606237e-1, -1.52160949662516078556178806805e-1, 2.01365400804030348374776537501e-1, 4.47106157277725905176885569043e-2},
+	C:        []float64{0, 5.26001519587677318785587544488e-2, 7.89002279381515978178381316732e-2, 1.18350341907227396726757197510e-1, 2.81649658092772603273242802490e-1, 1. / 3, 1. / 4, 4. / 13, 127. / 195, 3. / 5, 6. / 7, 1},
+	Embedded: []float64{1.312004499419488073250102996e-2, 0, 0, 0, 0, -1.225156446376204440720569753, -4.957589496572501915214079952e-1, 1.664377182454986536961530415, -3.503288487499736816886487290e-1, 3.341791187130174790297318841e-1, 8.192320648511571246570742613e-2, -2.235530786388629525884427845e-2},
+	// The weights in B without those of the method of order 3: 31/127, 0.7338…, 3/136.
+	Second: []float64{5.42937341165687622380535766363e-2 - 31./127, 0, 0, 0, 0, 4.45031289275240888144113950566, 1.89151789931450038304281599044, -5.8012039600105847814672114227, 3.1116436695781989440891606237e-1 - 7.33846688281611857341361741547e-1, -1.52160949662516078556178806805e-1, 2.01365400804030348374776537501e-1, 4.47106157277725905176885569043e-2 - 3./136},
+}
+
 func (m RungeKutta) tableau() *Tableau { return cmp.Or(m.Tableau, RK4) }
 
 // check returns an error if the coefficients do not define an explicit method.
@@ -87,6 +119,9 @@ func (t *Tableau) check() error {
 	}
 	if e := len(t.Embedded); e != 0 && e != n && e != n+1 {
 		return fmt.Errorf("tableau %q: the length of Embedded is %d: want 0, %d or %d", t.Name, e, n, n+1)
+	}
+	if e := len(t.Second); e != 0 && (e != n || t.Embedded == nil) {
+		return fmt.Errorf("tableau %q: the length of Second is %d: want 0, or %d with Embedded", t.Name, e, n)
 	}
 	for l, row := range t.A {
 		if len(row) != l {
@@ -110,7 +145,7 @@ func (m RungeKutta) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepp
 	r := newRungeKutta(p, m.tableau())
 	s := &probode.Stepper{Step: r.step, Run: r.run, Differentiate: r.differentiate, Reverse: r.reverse}
 	if r.tab.Embedded != nil {
-		s.LocalError = r.localError
+		s.Start, s.LocalError = r.start, r.localError
 	}
 	return s, nil
 }
@@ -122,7 +157,9 @@ type rungeKutta struct {
 	k      [][]float64
 	stage  []float64
 	last   []float64 // f at the end of the step, for the error estimate
-	terms  [][]term  // for run, with steps of the given length
+	second []float64
+	known  [2]slope // at the beginning and the end of the last step with an error estimate
+	terms  [][]term // for run, with steps of the given length
 	length float64
 
 	diff   *field.Differentiator // for the derivative of a step
@@ -131,19 +168,43 @@ type rungeKutta struct {
 	back   *reverseRungeKutta
 }
 
+// A slope is f at a time and a state.
+type slope struct {
+	t    float64 // NaN if f is not known
+	x, f []float64
+}
+
+func (k *slope) set(t float64, x, f []float64) {
+	k.t = t
+	copy(k.x, x)
+	copy(k.f, f)
+}
+
 func newRungeKutta(p *probode.Problem, tab *Tableau) *rungeKutta {
 	r := &rungeKutta{p: p, tab: tab, stage: make([]float64, p.Dim())}
 	for range tab.B {
 		r.k = append(r.k, make([]float64, p.Dim()))
 	}
 	if tab.Embedded != nil {
-		r.last = make([]float64, p.Dim())
+		r.last, r.second = make([]float64, p.Dim()), make([]float64, p.Dim())
+		for i := range r.known {
+			r.known[i] = slope{math.NaN(), make([]float64, p.Dim()), make([]float64, p.Dim())}
+		}
 	}
 	return r
 }
 
+// start forgets the slopes: f may jump at the beginning of a segment, and θ may have changed.
+func (r *rungeKutta) start(*probode.Step) error {
+	r.known[0].t, r.known[1].t = math.NaN(), math.NaN()
+	return nil
+}
+
 func (r *rungeKutta) step(s *probode.Step) error {
 	for l, a := range r.tab.A {
+		if l == 0 && r.tab.Embedded != nil && r.begun(s) {
+			continue
+		}
 		copy(r.stage, s.X)
 		for m, c := range a {
 			vector.AddScaled(r.stage, s.H*c, r.k[m])
@@ -160,6 +221,18 @@ func (r *rungeKutta) step(s *probode.Step) error {
 	return nil
 }
 
+// begun sets the first slope of the step s without an evaluation of f, if the error estimate
+// of an earlier step has computed it: s follows that step, or repeats it with another length.
+func (r *rungeKutta) begun(s *probode.Step) bool {
+	for i := range r.known {
+		if k := &r.known[i]; k.t == s.T && slices.Equal(k.x, s.X) {
+			copy(r.k[0], k.f)
+			return true
+		}
+	}
+	return false
+}
+
 // localError estimates the local error by the difference between the results of the
 // method and of the embedded method. The weights are in Tableau.Embedded.
 func (r *rungeKutta) localError(dst []float64, s *probode.Step) error {
@@ -170,8 +243,23 @@ func (r *rungeKutta) localError(dst []float64, s *probode.Step) error {
 			k = r.k[l]
 		} else {
 			r.p.F(k, s.End, s.Next, s.Theta)
+			r.known[1].set(s.End, s.Next, k)
 		}
 		vector.AddScaled(dst, s.H*c, k)
+	}
+	if r.tab.Second != nil {
+		clear(r.second)
+		for l, c := range r.tab.Second {
+			vector.AddScaled(r.second, s.H*c, r.k[l])
+		}
+		for i, e := range dst {
+			if e != 0 {
+				dst[i] = e * math.Abs(e) / math.Hypot(e, 0.1*r.second[i])
+			}
+		}
+	}
+	if r.tab.C[0] == 0 {
+		r.known[0].set(s.T, s.X, r.k[0])
 	}
 	return nil
 }
