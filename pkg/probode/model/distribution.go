@@ -163,9 +163,14 @@ func readDistribution(s *source.File, line int, v string, among ...noiseDistribu
 		return normalNoise
 	}
 	var words []string
+	base, onLog := strings.CutPrefix(v, "log")
+	base = strings.TrimPrefix(base, "-")
 	for _, d := range among {
 		if string(d) == v {
 			return d
+		}
+		if onLog && strings.EqualFold(string(d), base) && !d.counts() {
+			s.Failf(line, "noiseDistribution is %q: want %s and observableTransformation log", v, d)
 		}
 		words = append(words, string(d))
 	}

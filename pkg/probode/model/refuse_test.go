@@ -162,6 +162,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"A * observableParameter1_a", "A * f(A)"}, "o.tsv:2: observableFormula: column 5: function f is not known", ""},
 		{[]string{"\tlog10\tlaplace", "\tlog2\tlaplace"}, `o.tsv:2: observableTransformation is "log2"`, ""},
 		{[]string{"\tlog10\tlaplace", "\tlog10\tcauchy"}, `o.tsv:2: noiseDistribution is "cauchy"`, ""},
+		{[]string{"\tlog10\tlaplace", "\tlog10\tlog-normal"}, `o.tsv:2: noiseDistribution is "log-normal": want normal and observableTransformation log`, ""},
 		{[]string{"log10\tlaplace\n", "log10\tlaplace\na\tA\t1\n"}, "o.tsv:3: observable a appears twice", ""},
 		{[]string{"noiseParameter1_a\tlog10", "0 * sd\tlog10", "2\tsd", "2\t"}, "the noise of a is 0: want a positive number", ""},
 
