@@ -17,6 +17,7 @@ type box struct {
 	start      Prior
 	closed     bool // both bounds are finite
 	from, span float64
+	drawn      *scalePrior // if not nil, the distribution of the starting points
 	prior      *scalePrior // nil if it is not part of what is maximised
 }
 
@@ -29,6 +30,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		b.high = q.Scale.of(q.Upper)
 	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
+	var drawn *scalePrior
 	width := 0. // of the central 90 % interval of the prior
 	if !b.closed && q.Prior.Type != "" {
 		// A search never leaves the support of the prior, even if the objective does not
@@ -37,6 +39,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		if err != nil {
 			return b, err
 		}
+		drawn = &d
 		b.low, b.high = max(b.low, q.Scale.of(d.Quantile(0))), min(b.high, q.Scale.of(d.Quantile(1)))
 		width = d.Quantile(0.95) - d.Quantile(0.05)
 	}
@@ -52,8 +55,10 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		if q.Scale == Lin {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
 		}
+	case b.start.Type == "" && drawn != nil:
+		b.drawn = drawn
 	case b.start.Type == "":
-		return b, fmt.Errorf("the searches have no starting value for parameter %s: want two bounds, a nominal value or an initialisation prior", text.Clip(q.ID))
+		return b, fmt.Errorf("the searches have no starting value for parameter %s: want two bounds, a prior or a nominal value", text.Clip(q.ID))
 	}
 	switch {
 	case q.Scale == Log:
@@ -106,6 +111,9 @@ func (b *box) at(u float64) float64 {
 			v = b.scale.of(f.on.linear(v))
 		}
 		v /= b.unit
+	}
+	if b.drawn != nil {
+		v = b.scale.of(b.drawn.Quantile(u)) / b.unit
 	}
 	if !b.closed {
 		if v < b.low {

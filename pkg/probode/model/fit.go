@@ -77,8 +77,9 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // a Latin hypercube sample. A parameter with an initialisation prior is drawn from this
 // prior. A parameter with two bounds but no initialisation prior is drawn uniformly on
 // its scale, between the bounds. If a parameter has neither an initialisation prior nor
-// two bounds, searches begin near its nominal value. Fit returns an Optimum for each
-// start, ordered from the best to the worst, with failed searches at the end.
+// two bounds, searches begin near its nominal value or, if it has none, at draws from its
+// prior. Fit returns an Optimum for each start, ordered from the best to the worst, with
+// failed searches at the end.
 //
 // Each search uses Fisher scoring in a trust region, with exact derivatives: see
 // shape.Ascent. Where a step does not rise as predicted, the search bends it along the

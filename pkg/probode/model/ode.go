@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/probode/probode/pkg/internal/text"
@@ -84,6 +85,7 @@ func (p *File) Nominal() []float64 {
 // complete refuses a parameter that is used and not finite, and sets an unused one to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
+	var missing []string
 	for i, v := range theta {
 		if v-v == 0 {
 			continue
@@ -96,11 +98,15 @@ func (p *File) complete(theta []float64) error {
 		}
 		if q := &p.Params[i]; used[q.ID] {
 			if math.IsNaN(v) && math.IsNaN(q.Nominal) {
-				return fmt.Errorf("parameter %s has no value: give one, or set a nominal value in the file", text.Clip(q.ID))
+				missing = append(missing, text.Clip(q.ID))
+				continue
 			}
 			return fmt.Errorf("parameter %s is %g: want a finite number", text.Clip(q.ID), v)
 		}
 		theta[i] = 0
+	}
+	if missing != nil {
+		return fmt.Errorf("the values of %s are missing: want them, or a nominalValue for each in the file", strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -32,21 +32,25 @@ import (
 // solver, so they contain neither the error nor the noise of Method.
 //
 // It is an error if no parameter is estimated, or if there are no data. It is also an
-// error if an estimated parameter has neither a prior nor bounds, or if a parameter that
-// the model uses has no nominal value.
+// error if an estimated parameter has neither a prior nor bounds, or if another parameter
+// that the model uses has no nominal value. In GridAt, an estimated parameter without a
+// nominal value has the median of its prior.
 func (p *File) Posterior() (*bayes.Posterior, error) {
 	theta := p.Nominal()
-	if err := p.complete(theta); err != nil {
-		return nil, err
-	}
 	b := &bayes.Posterior{Setup: catalog.Default()}
 	for _, i := range p.estimated() {
 		prior, err := newScalePrior(&p.Params[i])
 		if err != nil {
 			return nil, err
 		}
+		if math.IsNaN(theta[i]) {
+			theta[i] = prior.Quantile(0.5)
+		}
 		b.Params = append(b.Params, bayes.Param{Name: p.Params[i].ID, Prior: prior.plain()})
 		b.GridAt = append(b.GridAt, theta[i])
+	}
+	if err := p.complete(theta); err != nil {
+		return nil, err
 	}
 	list, err := p.Instances()
 	if err != nil {

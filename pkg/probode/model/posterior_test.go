@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
@@ -54,6 +55,54 @@ func TestPosterior(t *testing.T) {
 		}
 		if len(b.Experiments) != len(conditionsOf(p)) {
 			t.Errorf("%s: %d experiments", file, len(b.Experiments))
+		}
+	}
+}
+
+// An estimated parameter needs no nominal value: the posterior begins at the median of its
+// prior, and searches begin at draws from it. Other parameters need one.
+func TestWithoutNominal(t *testing.T) {
+	for _, c := range []struct {
+		prior string
+		want  float64 // the median
+	}{
+		{"objectivePriorType: logNormal, objectivePriorParameters: -1;1", math.Exp(-1)},
+		{"objectivePriorType: normal, objectivePriorParameters: 1;0.5, lowerBound: 0", 1 + 0.5*distuv.UnitNormal.Quantile((1+distuv.UnitNormal.CDF(-2))/2)},
+		{"objectivePriorType: halfNormal, objectivePriorParameters: 2, parameterScale: log10", 2 * distuv.UnitNormal.Quantile(0.75)},
+		{"objectivePriorType: halfCauchy, objectivePriorParameters: 3", 3},
+		{"objectivePriorType: exponential, objectivePriorParameters: 4, parameterScale: log", math.Ln2 / 4},
+		{"lowerBound: 0.01, upperBound: 100, parameterScale: log10", 1},
+		{"lowerBound: 0, upperBound: 6", 3},
+	} {
+		const text = "parameters:\n  - {parameterId: k, %s}\n  - {parameterId: a, nominalValue: 1}\n" +
+			"odes:\n  - {stateId: x, rightHandSide: -k * x, initialValue: a}\n" +
+			"observables:\n  - {observableId: y, observableFormula: x, noiseFormula: 0.1}\ndata: |\n  time,y\n  1,0.3\n  2,0.1\n"
+		p, err := loadMap(t, map[string]string{"m.yaml": fmt.Sprintf(text, c.prior)}, "m.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := p.Posterior()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.GridAt[0]; math.Abs(got-c.want) > 1e-12*c.want {
+			t.Errorf("%s: begins at %v: want %v", c.prior, got, c.want)
+		}
+		box, err := newBox(&p.Params[0], false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range []float64{0.01, 0.5, 0.99} {
+			if v := box.linear(box.at(u)); !(v > 0 && v < math.Inf(1)) {
+				t.Errorf("%s: a search begins at %v", c.prior, v)
+			}
+		}
+		l, err := p.LogLikelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.At(context.Background(), p.Nominal(), false); err == nil || err.Error() != "the values of k are missing: want them, or a nominalValue for each in the file" {
+			t.Errorf("%s: error %v", c.prior, err)
 		}
 	}
 }
