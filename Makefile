@@ -44,7 +44,7 @@ notebooks: ## execute all notebooks in place
 	environment/lab setup
 	environment/lab run python environment/notebooks.py run $(NOTEBOOKS)
 
-html: ## write the course as a site with live figures, search and package documentation to notebooks/html
+html: ## write the course as a site with live figures and search to notebooks/html
 	environment/lab setup
 	environment/lab run python environment/site/build.py
 

@@ -3,8 +3,8 @@
     environment/lab run python environment/site/build.py [FOLDER]
 
 The site is in notebooks/html unless another folder is named. It contains the notebooks
-with their stored outputs and charts, the documents, the documentation of the packages,
-and a search over all of them. It needs no kernel, no server and no network: the copy of
+with their stored outputs and charts, the documents, the help of the command, and a
+search over all of them. It needs no kernel, no server and no network: the copy of
 ECharts from environment/lab draws the charts, the program of environment/playground
 computes the live figures, formulas are MathML, and every link is relative. A policy in
 each page allows the browser to run the scripts of the site only, and to load nothing from
@@ -53,12 +53,11 @@ class Page:
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else NOTEBOOKS / "html"
     subprocess.run(["go", "run", "./environment/playground"], cwd=ROOT, check=True)
-    packages = documented()
     course, documents = listed(), indexed()
     files = {p: p.stem + ".html" for p in [NOTEBOOKS / c.file.replace(".html", ".ipynb") for c in course] + list(documents)}
     files[NOTEBOOKS] = files[NOTEBOOKS / "README.md"] = files[DOCS / "README.md"] = "index.html"
     files |= {p: "data/" + p.name for p in (NOTEBOOKS / "data").iterdir()}
-    site = text.Site(files, packages)
+    site = text.Site(files)
 
     assets = folder / "assets"
     shutil.rmtree(folder, ignore_errors=True)
@@ -68,7 +67,7 @@ def main():
     for path, page in documents.items():
         document(path, page, site)
     record(course, documents.values())
-    pages = course + list(documents.values()) + [command()] + [package(p) for p in packages]
+    pages = course + list(documents.values()) + [command()]
     if site.findings:
         sys.exit("\n".join(["the site is not complete:", *site.findings]))
 
@@ -93,13 +92,7 @@ def main():
     else:
         print("there is no copy of ECharts (install npm, then environment/lab setup): charts are static pictures")
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-    print(f"{len(course)} notebooks, {len(documents) + 1} pages and {len(packages)} packages, {size / 1e6:.1f} MB: open {folder / 'index.html'}")
-
-
-def documented():
-    """The documentation of the packages, from the sources."""
-    out = subprocess.run(["go", "run", "./environment/site/packages"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-    return json.loads(out)
+    print(f"{len(course)} notebooks and {len(documents) + 1} pages, {size / 1e6:.1f} MB: open {folder / 'index.html'}")
 
 
 def listed():
@@ -200,27 +193,15 @@ def command():
     return Page("command.html", "The command", "Reference", "Every verb with its flags.", "The command", body, sections)
 
 
-def package(p):
-    group = "Commands" if p["Name"] == "main" else "Inside the library" if "internal/" in p["Path"] else "Packages"
-    name = p["Path"] if p["Name"] == "main" else "package " + p["Name"]
-    body = f'<h1>{html.escape(name)}</h1>\n<p><code>import "{p["ImportPath"]}"</code></p>\n{p["HTML"]}'
-    if p["Name"] == "main":
-        body = f'<h1>{html.escape(name)}</h1>\n<p><code>go run ./{p["Path"]}</code></p>\n{p["HTML"]}'
-    sections = [text.Section("", "", p["Text"])]
-    sections += [text.Section(p["Name"] + "." + s["Name"], s["Anchor"], s["Text"]) for s in p["Symbols"] or []]
-    return Page(p["File"], p["Path"].removeprefix("pkg/"), group, re.sub(r"^(Package|Command) \w+ ", "", p["Synopsis"]),
-                name, body, sections)
-
-
 def contents(pages):
-    """The index: two levels of notebooks with pictures, then documents and packages."""
+    """The index: two levels of notebooks with pictures, then documents."""
     parts = ["<h1>What does the error of my ODE solver do to my answer?</h1>",
              "<p>A course in executed notebooks, with live charts. <code>make lab</code> in a checkout opens the same "
              "notebooks in JupyterLab, where every cell can be changed and run again.</p>"]
     groups = list(dict.fromkeys(p.group for p in pages))
     for group in groups:
         members = [p for p in pages if p.group == group]
-        anchor = "packages" if group == "Packages" else re.sub(r"\W+", "-", group.lower())
+        anchor = re.sub(r"\W+", "-", group.lower())
         parts.append(f'<h2 id="{anchor}">{html.escape(group)}</h2>')
         if members[0].picture:
             parts.append('<div class="cards">')
@@ -240,9 +221,7 @@ def fill(template, page, beside, before, after):
         current = ' aria-current="page"' if p is page else ""
         item = f'<li><a href="{p.file}"{current}>{html.escape(p.name)}</a>'
         if p is page:
-            # The exported names of a package are listed without its own name.
-            package = p.title.removeprefix("package ") + "."
-            item += "<ul>" + "".join(f'<li><a href="#{s.anchor}">{html.escape(s.heading.removeprefix(package))}</a></li>'
+            item += "<ul>" + "".join(f'<li><a href="#{s.anchor}">{html.escape(s.heading)}</a></li>'
                                      for s in page.sections if s.anchor and s.level == 2) + "</ul>"
         return item + "</li>"
 

@@ -12,8 +12,7 @@
         s.src = "assets/search.js";
         s.onload = function () {
           done(window.probodeSearch.map(function (e) {
-            return {page: e[0], heading: e[1], to: e[2], text: e[3],
-              names: (e[0] + " " + e[1]).toLowerCase(), lower: e[3].toLowerCase()};
+            return {page: e[0], heading: e[1], to: e[2], text: e[3], names: e[0] + " " + e[1]};
           }));
         };
         s.onerror = fail;
@@ -23,18 +22,26 @@
     return texts;
   }
 
+  // Words are found at the beginnings of words: "stan" in "Stan's", not in "constant".
+  function patterns(word) {
+    var from = "(^|[^\\p{L}\\p{N}])" + word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    return {word: word, begin: new RegExp(from, "giu"), whole: new RegExp(from + "(?![\\p{L}\\p{N}])", "giu")};
+  }
+
+  function count(text, pattern) { return (text.match(pattern) || []).length; }
+
   // Every word must occur. A word in a heading or in the name of a page counts more than
-  // one in the text, and a whole name counts most.
+  // one in the text, a whole word more than a beginning, and a whole heading most.
   function score(entry, words) {
     var sum = 0;
     for (var i = 0; i < words.length; i++) {
-      var w = words[i];
-      if (entry.heading.toLowerCase() === w || entry.heading.toLowerCase().split(".").pop() === w) sum += 50;
-      else if (entry.names.indexOf(w) >= 0) sum += 10;
+      var w = words[i], heading = entry.heading.toLowerCase();
+      if (heading === w.word || heading.split(".").pop() === w.word) sum += 50;
+      else if (count(entry.names, w.begin)) sum += count(entry.names, w.whole) ? 20 : 10;
       else {
-        var times = entry.lower.split(w).length - 1;
+        var times = count(entry.text, w.begin);
         if (!times) return 0;
-        sum += 1 + Math.min(times, 5) / 5;
+        sum += (count(entry.text, w.whole) ? 2 : 1) + Math.min(times, 5) / 5;
       }
     }
     return sum;
@@ -42,7 +49,7 @@
 
   function around(entry, words) {
     var at = -1;
-    for (var i = 0; i < words.length && at < 0; i++) at = entry.lower.indexOf(words[i]);
+    for (var i = 0; i < words.length && at < 0; i++) at = entry.text.search(words[i].begin);
     var from = Math.max(0, at - 40);
     return (from ? "…" : "") + entry.text.slice(from, from + 140) + (entry.text.length > from + 140 ? "…" : "");
   }
@@ -50,7 +57,7 @@
   var input = document.getElementById("search"), found = document.getElementById("found"), chosen = -1;
 
   function look() {
-    var words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    var words = input.value.toLowerCase().split(/\s+/).filter(Boolean).map(patterns);
     if (!words.length) { found.hidden = true; return; }
     load().then(function (entries) {
       var hits = entries.map(function (e) { return {entry: e, score: score(e, words)}; })

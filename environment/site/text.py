@@ -8,7 +8,7 @@ import re
 from latex2mathml.converter import convert
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.lexers import GoLexer
-from pygments.token import STANDARD_TYPES, Token
+from pygments.token import STANDARD_TYPES
 
 
 @dataclasses.dataclass
@@ -23,18 +23,10 @@ class Section:
 
 
 class Site:
-    """The addresses of the files and of the documented names on the site, and a list of
-    findings, which are errors."""
+    """The addresses of the files on the site, and a list of findings, which are errors."""
 
-    def __init__(self, files, packages):
+    def __init__(self, files):
         self.files, self.findings = files, []
-        self.names = {}  # from "probode.Integrate" to its address
-        for p in packages:
-            if p["Name"] == "main" or "internal/" in p["Path"]:
-                continue
-            self.names[p["Name"]] = p["File"]
-            for s in p["Symbols"] or []:
-                self.names[f'{p["Name"]}.{s["Name"]}'] = f'{p["File"]}#{s["Anchor"]}'
 
 
 class Writer:
@@ -54,20 +46,11 @@ class Writer:
         return f'<pre class="go">{self.go(source)}</pre>\n'
 
     def go(self, source):
-        """Returns highlighted Go. A documented name after the name of its package is a link."""
-        tokens = [(t, v) for t, v in GoLexer().get_tokens(source)]
-        out, i = [], 0
-        while i < len(tokens):
-            kind, value = tokens[i]
-            if kind in Token.Name and i + 2 < len(tokens) and tokens[i + 1][1] == ".":
-                name = value + "." + tokens[i + 2][1]
-                if name in self.site.names:
-                    out.append(f'{html.escape(value)}.<a href="{self.site.names[name]}">{html.escape(tokens[i + 2][1])}</a>')
-                    i += 3
-                    continue
+        """Returns highlighted Go."""
+        out = []
+        for kind, value in GoLexer().get_tokens(source):
             css = STANDARD_TYPES.get(kind, "")
             out.append(f'<span class="{css}">{html.escape(value)}</span>' if css and css not in ("n", "nx", "p", "w", "o") else html.escape(value))
-            i += 1
         return "".join(out).strip("\n")
 
     def find(self, what):
@@ -99,10 +82,7 @@ class Renderer(IPythonRenderer):
 
     def codespan(self, text):
         self.writer.sections[-1].text += text + " "
-        code = f"<code>{html.escape(html.unescape(text), quote=False)}</code>"
-        m = re.match(r"\w+(\.\w+){1,2}", text)
-        to = self.writer.site.names.get(m[0]) if m else None
-        return f'<a href="{to}">{code}</a>' if to else code
+        return f"<code>{html.escape(html.unescape(text), quote=False)}</code>"
 
     def block_code(self, code, info=None):
         self.writer.sections[-1].text += code + " "
