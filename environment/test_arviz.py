@@ -26,7 +26,7 @@ PARAMETERS = ["theta1", "theta2", "theta3", "theta4", "hare0", "lynx0", "sigma_h
 
 
 def from_zarr(name):
-    """Opens a store as docs/long-runs.md says. With the newer Zarr the older ArviZ needs xarray."""
+    """Opens a store as docs/from-r-or-python.md says. With the newer Zarr the older ArviZ needs xarray."""
     if OLD:
         return arviz.InferenceData.from_datatree(xarray.open_datatree(FOLDER / name, engine="zarr").load())
     return arviz.from_zarr(str(FOLDER / name))

@@ -8,7 +8,7 @@ suppressPackageStartupMessages(library(posterior))
 
 folder <- commandArgs(trailingOnly = TRUE)[1]
 files <- sprintf("%s/lynx/chain-%d.csv", folder, 1:4)
-# As docs/long-runs.md has it.
+# As docs/from-r-or-python.md has it.
 draws <- bind_draws(lapply(files, function(f) as_draws_df(read.csv(f, comment.char = "#"))), along = "chain")
 
 ours <- read.csv(file.path(folder, "summary.csv"))

@@ -6,6 +6,16 @@
 //	                   [-data FILE] [-seed N] [-out DIR] [-quick] [-check]
 //	                   [-paths N] [-iterations N] [-workers N] [-update]
 //
+// The experiments, each with its CSV files:
+//
+//	fig1        Figure 1, an ensemble of paths
+//	alpha       §3.1, α* of six methods
+//	alphacurve  log-probability curves of α (commented out in the source of the paper)
+//	fig2        Figure 2, posteriors of (θ₂, θ₃)
+//	orders      §2.4, the order after linearisation
+//	meansquare  Theorem (iii), the order in mean square
+//	paths       path plots of two problems (commented out in the source of the paper)
+//
 // Each experiment first writes its numbers to CSV files; the figures and the report are
 // made from these files. For a given seed, the number of workers does not change a single
 // byte of the CSV files.

@@ -16,6 +16,7 @@ notebooks/README.md; the kinds of documents and the line of each from docs/READM
 """
 
 import base64
+import csv
 import dataclasses
 import html
 import json
@@ -36,6 +37,7 @@ NOTEBOOKS = ROOT / "notebooks"
 ECHARTS = ROOT / "environment" / "echarts"
 PLAYGROUND = ROOT / "environment" / "playground" / "built"
 DOCS = ROOT / "docs"
+DATA = [NOTEBOOKS / "data", DOCS / "data", ROOT / "models"]
 
 
 @dataclasses.dataclass
@@ -56,7 +58,8 @@ def main():
     course, documents = listed(), indexed()
     files = {p: p.stem + ".html" for p in [NOTEBOOKS / c.file.replace(".html", ".ipynb") for c in course] + list(documents)}
     files[NOTEBOOKS] = files[NOTEBOOKS / "README.md"] = files[DOCS / "README.md"] = "index.html"
-    files |= {p: "data/" + p.name for p in (NOTEBOOKS / "data").iterdir()}
+    data = [p for folder in DATA for p in folder.iterdir()]
+    files |= {p: "data/" + p.name for p in data}
     site = text.Site(files)
 
     assets = folder / "assets"
@@ -81,7 +84,9 @@ def main():
     write(folder / index.file, fill(template, index, course, None, None))
     subprocess.run(["go", "run", "./environment/site/guard", folder.resolve()], cwd=ROOT, check=True)
     write(assets / "search.js", "window.probodeSearch = " + searchable(pages) + ";\n")
-    shutil.copytree(NOTEBOOKS / "data", folder / "data")
+    (folder / "data").mkdir()
+    for path in data:
+        shutil.copy(path, folder / "data")
     for name in ["site.css", "site.js"]:
         shutil.copy(HERE / name, assets)
     for name in ["playground.js", "program.js"]:
@@ -158,8 +163,20 @@ def output(o, writer):
 
 def document(path, page, site):
     writer = text.Writer(site, path)
-    page.body, page.sections = writer.markdown(path.read_text()), writer.sections
+    # A link to a table that stands alone shows the table.
+    source = re.sub(r"^\[[\w.-]+\]\((data/[\w-]+\.csv)\)$", lambda m: table(DOCS / m[1]), path.read_text(), flags=re.M)
+    page.body, page.sections = writer.markdown(source), writer.sections
     page.title = writer.title
+
+
+def table(path):
+    with open(path, newline="") as file:
+        head, *rows = csv.reader(file)
+
+    def row(cells, kind):
+        return "<tr>" + "".join(f"<{kind}>{html.escape(c)}</{kind}>" for c in cells) + "</tr>"
+
+    return "<table>\n" + "\n".join([row(head, "th"), *(row(r, "td") for r in rows)]) + "\n</table>"
 
 
 RECORDED = re.compile(r'<div data-play="(\w+)"[^>]*>\s*<div data-probode=[^>]*>(<img [^>]*>)')

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +60,7 @@ func TestJudged(t *testing.T) {
 	if after, _ := os.Stat(mark); !after.ModTime().Equal(before.ModTime()) {
 		t.Error("the second run computed the problem again")
 	}
-	for _, name := range []string{"judged.html", "judged.md"} {
+	for _, name := range []string{"judged.html", "judged.csv", "losses.csv"} {
 		page, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil || !strings.Contains(string(page), "petab-lynx") {
 			t.Errorf("%s: %v", name, err)
@@ -178,6 +180,51 @@ func TestJudgedRefuses(t *testing.T) {
 		}
 		if err := run(t.Context(), args); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.args, err)
+		}
+	}
+}
+
+// The page on published models says what stands in the table beside it: how many problems
+// need a smaller tolerance than 0.01, and so on.
+func TestFindings(t *testing.T) {
+	file, err := os.Open("../../docs/data/judged.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	table, err := csv.NewReader(file).ReadAll()
+	if err != nil || !slices.Equal(table[0], header()) {
+		t.Fatalf("%v %v", table[0], err)
+	}
+	// beyond counts the problems that are judged and need less than the tolerance.
+	beyond := func(column int, tolerance float64) (n, of int) {
+		for _, row := range table[1:] {
+			var enough float64
+			if _, err := fmt.Sscanf(row[column], "%g", &enough); err == nil {
+				of++
+				if enough < 0.99*tolerance {
+					n++
+				}
+			}
+		}
+		return n, of
+	}
+	page, err := os.ReadFile("../../docs/model-files.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bdf [3]int
+	of := 0
+	for i, tolerance := range []float64{1e-2, 1e-3, 1e-4} {
+		bdf[i], of = beyond(4, tolerance)
+	}
+	radau, solved := beyond(5, 1e-2)
+	for _, want := range []string{
+		fmt.Sprintf("for %d of %d problems at a tolerance of 0.01, for %d of %d at 0.001 and for %d of %d at 1e-4", bdf[0], of, bdf[1], of, bdf[2], of),
+		fmt.Sprintf("accurate enough for %d of the %d problems", solved-radau, solved),
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page does not say %q", want)
 		}
 	}
 }

@@ -5,9 +5,9 @@
 //
 //	go run ./reproduce/judged -petab DIR [-out DIR] [-limit 5m] [-only NAME,NAME] [-page]
 //
-// The command writes the results for each problem to OUT/NAME.json, and the results for
-// all problems to OUT/judged.csv. The file OUT/judged.md contains a table, and
-// OUT/judged.html is a page that needs no other files. A problem is skipped if its JSON
+// The command writes the results for each problem to OUT/NAME.json. For all problems
+// together it writes two tables, OUT/judged.csv and OUT/losses.csv, and OUT/judged.html, a
+// page that needs no other files. A problem is skipped if its JSON
 // file says that the result was computed from the same files and with the same limit, so
 // that an interrupted run can be continued. The command does not notice changes of its own
 // source code.
@@ -57,10 +57,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeTable(filepath.Join(*out, "judged.csv"), list); err != nil {
-		return err
-	}
-	if err := writeMarkdown(filepath.Join(*out, "judged.md"), list); err != nil {
+	if err := writeTables(*out, list); err != nil {
 		return err
 	}
 	name := filepath.Join(*out, "judged.html")

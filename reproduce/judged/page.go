@@ -3,38 +3,16 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/reproduce/internal/page"
 )
-
-func writeTable(name string, list []*result) error {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b) // to memory, where writing cannot fail
-	w.Write(strings.Split("problem,method,rtol,log_likelihood,best,loss,D,certified,small_D,elsewhere,ends,why", ","))
-	for _, r := range list {
-		if r.Problem != "" {
-			w.Write([]string{r.Name, "", "", "", "", "", "", "", "", "", "", r.Problem})
-		}
-		for _, m := range r.Methods {
-			for _, l := range m.Losses {
-				row := []string{r.Name, m.Method, fmt.Sprint(l.Tolerance), fmt.Sprintf("%.8g", r.LogLikelihood), fmt.Sprintf("%.8g", r.Best), "", "",
-					fmt.Sprint(m.Enough), fmt.Sprint(m.SmallD), fmt.Sprint(m.Elsewhere), fmt.Sprint(m.Ends), l.Failed}
-				if l.Failed == "" {
-					row[5], row[6], row[11] = fmt.Sprintf("%.3g", l.Loss), fmt.Sprintf("%.3g", l.D), m.Why
-				}
-				w.Write(row)
-			}
-		}
-	}
-	w.Flush()
-	return shell.WriteFile(name, b.Bytes())
-}
 
 const about = "For each method the table gives the largest relative tolerance that is small enough for every parameter. A certificate at the best point confirms each tolerance that has no dagger. A dagger marks a tolerance without a certificate; the last column gives the reason. At a tolerance with a dagger, and at all smaller tolerances that were tried, D at the best point is below the limit of %.2g. “1 of 2” means that D was also computed at two other points, and was below the limit at one of them. Each of the two points is either the end of a search or the point with the nominal parameter values. At both points, the log-likelihood is at most %d below its value at the best point. The absolute tolerance of a component is the relative tolerance multiplied by a thousandth of the largest absolute value of this component. No maximum step length is set."
 
@@ -56,18 +34,16 @@ func writePage(name string, list []*result) error {
 
 const aboutLosses = "For each method and each relative tolerance, the table shows the change in the log-likelihood at the best point: the value with the method minus the accurate value. A cell is empty if the time limit was reached before its value was computed."
 
-func writeMarkdown(name string, list []*result) error {
-	var b strings.Builder
-	table := func(header []string, rows [][]string) {
-		for _, cells := range append([][]string{header, slices.Repeat([]string{"---"}, len(header))}, rows...) {
-			b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
-		}
-	}
-	fmt.Fprintf(&b, about+"\n\n", smallD, near)
-	table(header(), rows(list))
-	b.WriteString("\n" + aboutLosses + "\n\n")
-	table(lossHeader(), lossRows(list))
-	return shell.WriteFile(name, []byte(b.String()))
+func writeTables(out string, list []*result) error {
+	return errors.Join(
+		writeCSV(filepath.Join(out, "judged.csv"), header(), rows(list)),
+		writeCSV(filepath.Join(out, "losses.csv"), lossHeader(), lossRows(list)))
+}
+
+func writeCSV(name string, header []string, rows [][]string) error {
+	var b bytes.Buffer
+	csv.NewWriter(&b).WriteAll(append([][]string{header}, rows...)) // to memory, where writing cannot fail
+	return shell.WriteFile(name, b.Bytes())
 }
 
 const leastD, mostD = 1e-6, 1e4

@@ -29,7 +29,7 @@
 // wider posterior of θ, and a wider distribution of the path. Noise with mean zero does
 // not correct a systematic error of the solver. Package bayes/cases contains eight
 // complete models. With large steps, noise in the model reduces the largest bias in only
-// one of the eight models (docs/why-noise-does-not-help.md). A smaller step, another method,
+// one of the eight models (docs/which-uncertainty.md). A smaller step, another method,
 // and reweighting of the draws with an accurate solver bring the result closer to the
 // posterior under the exact solution, and usually cost less. Package assess says which
 // steps are small enough.

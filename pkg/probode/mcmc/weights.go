@@ -14,7 +14,7 @@ type weights struct {
 }
 
 // leastWorth is the smallest effective sample size at which the standard errors of
-// weighted draws were found to be reliable: see docs/measured-limits.md.
+// weighted draws were found to be reliable: see docs/limits.md.
 const leastWorth = 150
 
 // Trusted reports whether the standard errors of estimates from the weighted draws are

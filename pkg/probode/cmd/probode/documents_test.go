@@ -26,8 +26,7 @@ func helpOf(verb string) (text string, flags []string) {
 }
 
 // The documents, and the examples in the help of the commands, name only flags, problems,
-// cases, methods and schemes that exist, whether in a command line or on their own. The page
-// about another program is left out of the latter.
+// cases, methods and schemes that exist, whether in a command line or on their own.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	texts := map[string]string{}
 	pages, err := filepath.Glob("../../../../docs/*.md")
@@ -87,9 +86,6 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 					}
 				}
 			}
-		}
-		if name == "reproduction.md" {
-			continue
 		}
 		for _, m := range alone.FindAllStringSubmatch(text, -1) {
 			if words++; !slices.Contains(every, m[1]) {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The model files that the documents show are those in the folder models, and the
+// commands for the model of yeast that take no time print what the page has.
+func TestModelsOfTheDocuments(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.FromSlash("../../../../" + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	for page, model := range map[string]string{
+		"docs/fit-a-model.md":      "models/yeast.yaml",
+		"docs/from-stan.md":        "models/lynx-hare.yaml",
+		"docs/from-r-or-python.md": "models/lynx-hare.yaml",
+		"docs/from-petab.md":       "models/lynx-hare.yaml",
+		"README.md":                "models/yeast.yaml",
+	} {
+		if m := block.FindStringSubmatch(read(page)); m == nil || m[1] != read(model) {
+			t.Errorf("%s does not show %s", page, model)
+		}
+	}
+	page := read("docs/fit-a-model.md")
+	t.Chdir(filepath.FromSlash("../../../../models"))
+	var out strings.Builder
+	if err := run(context.Background(), []string{"fit", "-model", "yeast.yaml", "-profiles"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(page, out.String()) {
+		t.Errorf("docs/fit-a-model.md does not have\n%s", out.String())
+	}
+}
