@@ -21,6 +21,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import socket
@@ -436,6 +437,8 @@ def visit(browser, base, names):
         if page.locator("[data-play]").count():
             page.locator("[data-play]").first.scroll_into_view_if_needed()
             page.locator(f"{LIVE} canvas").first.wait_for()
+            held(page, name)
+            moved(page, name)
     page.goto(base + "index.html")
     for words, want in [("glossary", "glossary.html"), ("stiff feedback", "02_backward_euler.html"), ("onstant", None), ("zqxj", None)]:
         page.fill("#search", words)
@@ -450,6 +453,39 @@ def visit(browser, base, names):
     assert not outside and not wrong, f"{base}: {outside[:3]} {wrong[:3]}"
     context.close()
     return charts
+
+
+def held(page, name):
+    """On a phone the first chart of a figure and its first knob are on the screen together,
+    and the chart remains in sight until the last knob of the figure has come."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_timeout(300)
+    for which in ("first", "last"):
+        page.evaluate("""last => {
+            const knobs = [...document.querySelectorAll(".probode-play .stage")[0].querySelectorAll(".knob")];
+            if (last) knobs.at(-1).scrollIntoView({block: "end"});
+            else document.querySelector(".probode-play").scrollIntoView({block: "start"});
+        }""", which == "last")
+        page.wait_for_timeout(200)
+        chart, knob = page.evaluate("""last => {
+            const stage = document.querySelector(".probode-play .stage"), place = e => { const r = e.getBoundingClientRect(); return [r.top, r.bottom]; };
+            return [place(stage.querySelector("canvas")), place([...stage.querySelectorAll(".knob")].at(last ? -1 : 0))];
+        }""", which == "last")
+        assert 0 <= chart[0] and chart[1] <= knob[0] and knob[1] <= 844, f"{name}: on a phone the {which} knob is at {knob} and the chart at {chart}"
+    page.set_viewport_size({"width": 1280, "height": 1000})
+
+
+def moved(page, name):
+    """A link in the text moves knobs of the live figure."""
+    links = page.locator("main a").evaluate_all("links => links.map(a => a.getAttribute('href')).filter(h => /^#\\w+\\?/.test(h))")
+    for link in dict.fromkeys(links):
+        page.locator(f'main a[href="{link}"]').first.evaluate("a => a.click()")
+        for knob, value in urllib.parse.parse_qsl(link.partition("?")[2]):
+            page.wait_for_function("""([figure, knob, value]) => {
+                const v = window.probodePlay.figures.find(f => f.name === figure);
+                return !v.busy && !Object.keys(v.changes).length && String(v.knobs.get(knob)?.control.value) === value;
+            }""", arg=[MOVES.match(link)[0][1:-1], knob, value])
+        assert not page.locator(".probode-play .error").first.inner_text(), f"{name}: {link}"
 
 
 def fits(page, name):
@@ -704,6 +740,9 @@ def without(browser, address):
     context.close()
 
 
+MOVES = re.compile(r"#\w+\?")  # a link that moves knobs of a live figure
+
+
 class Links(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
@@ -726,7 +765,7 @@ def linked(folder):
     n = 0
     for name, page in pages.items():
         for link in page.links:
-            if link.startswith(("http:", "https:", "data:")):
+            if link.startswith(("http:", "https:", "data:")) or MOVES.match(link):
                 continue
             to, _, anchor = urllib.parse.unquote(link).partition("#")
             assert not to or (folder / to).is_file(), f"{name}: dead link {link}"

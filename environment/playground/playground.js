@@ -154,6 +154,11 @@
     return e;
   }
 
+  // Puts the parts into the element in this order, and leaves those that are in their place.
+  function arrange(into, parts) {
+    parts.forEach((part, i) => { if (into.children[i] !== part) into.insertBefore(part, into.children[i] || null); });
+  }
+
   const short = (v) => String(Number(Number(v).toPrecision(4)));
 
   // What differs between the kinds of knobs: the element, how a value is put into it, and
@@ -293,6 +298,8 @@
     return light ? light === "false" : matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
+  const onDark = {"#0072b2": "#4da9e6", "#d55e00": "#ff8a3d", "#009e73": "#3fcf9f"}; // brighter colours of the program
+
   function theme(isDark) {
     const [ink, pale, faint] = isDark ? ["#dddddd", "#9a9a9a", "#3a3a3a"] : ["#222222", "#707070", "#e4e4e4"];
     const axis = {
@@ -303,19 +310,19 @@
       textStyle: {fontFamily: "Arial, Liberation Sans, sans-serif", color: ink}, backgroundColor: "transparent",
       tooltip: {backgroundColor: isDark ? "#2a2a2a" : "#ffffff", borderColor: pale, textStyle: {color: ink}},
       valueAxis: {...axis, axisLabel: {color: ink, hideOverlap: true}}, logAxis: axis,
-      colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8", ground: isDark ? "#1b1d20" : "#ffffff"}
+      colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8", ...(isDark ? onDark : {})}, density: isDark ? 2 : 1
     };
   }
 
   // The options of ECharts for a chart of the program, in which some colours have names.
-  function options({x, y, series}, colours) {
+  function options({x, y, series}, {colours, density}) {
     const axis = ({name, min, max, log}) => ({type: log ? "log" : "value", name, nameLocation: "middle", nameGap: 28, min, max});
     const all = (series || []).map((s) => {
       const color = colours[s.colour] || s.colour;
       return {
         type: s.size ? "scatter" : "line", name: s.name, data: pairs(s.data, x, y), color, silent: true,
         symbolSize: s.size, showSymbol: false, areaStyle: s.filled ? {opacity: 0.2} : undefined,
-        lineStyle: {color, width: s.width, type: s.dashed ? "dashed" : "solid", opacity: s.opacity || 1}
+        lineStyle: {color, width: s.width, type: s.dashed ? "dashed" : "solid", opacity: Math.min(1, density * (s.opacity || 1))}
       };
     });
     // ECharts rounds the ends of a logarithmic axis to the digits of the extreme data.
@@ -340,27 +347,28 @@
   }
 
   class Chart {
-    constructor(chart) {
+    constructor() {
       this.title = element("figcaption");
       this.host = element("div", {role: "img"});
       this.names = element("div", {class: "names", role: "group", "aria-label": "Shown in the chart"});
-      this.element = element("figure", {class: chart.wide ? "wide" : undefined}, this.title, this.names, this.host);
+      this.element = element("figure", {}, this.title, this.names, this.host);
       this.sized = new ResizeObserver(() => { if (this.chart && this.host.clientWidth) this.chart.resize(); });
       this.sized.observe(this.host);
     }
 
     draw(echarts, chart, colours) {
       const now = JSON.stringify(chart);
-      if (now === this.drawn) return;
+      if (now === this.drawn || !this.element.clientWidth) return;
       this.drawn = now;
       this.title.textContent = chart.title || "";
       this.host.setAttribute("aria-label", chart.title || "chart");
-      if (this.host.style.height !== chart.height + "px") this.host.style.height = chart.height + "px";
+      const height = (this.element.clientWidth < 500 ? Math.min(chart.height, 250) : chart.height) + "px";
+      if (this.host.style.height !== height) this.host.style.height = height;
       if (!this.chart) {
         this.chart = echarts.init(this.host, colours);
         this.state = viz.watch(this.chart);
       }
-      const option = options(chart, colours.colours);
+      const option = options(chart, colours);
       viz.equip(option, this.state);
       this.legend(option.series);
       const series = JSON.stringify(option.series.map((s) => [s.type, s.name]));
@@ -409,6 +417,8 @@
       this.id = ++count;
       this.name = box.getAttribute("data-play");
       this.values = JSON.parse(box.getAttribute("data-values")) || {};
+      this.first = Object.keys(this.values); // the knobs and charts that are not behind “more”, or none: all
+      this.named = (box.getAttribute("data-charts") || "").split(" ").filter(Boolean);
       this.changes = {}; // not yet sent
       this.busy = false; // a question about values is not answered yet
       this.knobs = new Map();
@@ -417,8 +427,18 @@
 
     // The parts of the page. They are hidden until there is a first view.
     build() {
-      this.form = element("form", {class: "knobs", "aria-label": "Settings of this figure"});
-      this.form.onsubmit = (e) => e.preventDefault();
+      const form = (label) => {
+        const f = element("form", {class: "knobs", "aria-label": label});
+        f.onsubmit = (e) => e.preventDefault();
+        return f;
+      };
+      this.try = element("p", {class: "try"});
+      this.form = form("Settings of this figure");
+      this.others = form("More settings of this figure");
+      this.top = element("div", {class: "top"});
+      this.below = element("div", {class: "charts"});
+      this.more = element("details", {}, element("summary", {text: "More"}), this.others, this.below);
+      this.more.ontoggle = () => this.draw();
       this.error = element("p", {class: "error", role: "alert"});
       this.pictures = element("div", {class: "charts"});
       this.says = element("ul", {class: "says", "aria-live": "polite"});
@@ -426,8 +446,9 @@
       this.files = element("span");
       this.copy = element("button", {type: "button", text: "Copy link", hidden: inJupyter});
       this.copy.onclick = () => this.copyLink();
-      this.root = element("div", {class: "probode-play", hidden: true, "data-lm-suppress-shortcuts": "true"}, this.form, this.error,
-        this.pictures, this.says, element("div", {class: "below"}, this.progress, this.files, this.copy));
+      this.stage = element("div", {class: "stage"}, this.form, this.error, this.top);
+      this.root = element("div", {class: "probode-play", hidden: true, "data-lm-suppress-shortcuts": "true"}, this.try, this.stage,
+        this.pictures, this.says, this.more, element("div", {class: "below"}, this.progress, this.files, this.copy));
       // A notebook that hears of a key moves the focus to its active cell.
       for (const key of ["keydown", "keypress", "keyup"]) this.root.addEventListener(key, (e) => e.stopPropagation());
       this.box.append(this.root);
@@ -462,8 +483,14 @@
     }
 
     change(name, value) {
-      if (!this.knobs.get(name) || this.knobs.get(name).kind !== "button") this.values[name] = value;
-      this.changes[name] = value;
+      this.changeAll({[name]: value});
+    }
+
+    changeAll(values) {
+      for (const [name, value] of Object.entries(values)) {
+        if (!this.knobs.get(name) || this.knobs.get(name).kind !== "button") this.values[name] = value;
+        this.changes[name] = value;
+      }
       this.send();
       remember(this);
     }
@@ -490,18 +517,14 @@
     }
 
     reveal() {
-      if (this.box.querySelector("[data-probode]")) {
-        const recorded = [...this.box.children].filter((e) => e !== this.root);
-        this.box.replaceChildren(this.root, element("details", {}, element("summary", {text: "The recorded figure"}), ...recorded));
-      } else {
-        this.box.replaceChildren(this.root);
-      }
+      this.box.replaceChildren(this.root);
       this.root.hidden = false;
     }
 
     answered(answer) {
       if (answer.content !== undefined) return save(answer);
       if (answer.controls) this.busy = false;
+      if (answer.try) this.try.textContent = "Try this: " + answer.try;
       if (answer.error) {
         this.busy = false;
         this.alert(answer.error);
@@ -532,18 +555,17 @@
       this.knobs.forEach((k, name) => {
         if (!names.has(name)) { k.element.remove(); this.knobs.delete(name); }
       });
-      let last = null;
       for (const c of controls) {
         let k = this.knobs.get(c.name);
         if (k && k.kind !== c.kind) { k.element.remove(); k = undefined; }
         if (!k) this.knobs.set(c.name, k = new Knob(this, c));
-        const place = last ? last.nextSibling : this.form.firstChild;
-        if (place !== k.element) this.form.insertBefore(k.element, place);
         k.update(c, busy);
-        last = k.element;
         if (c.kind !== "button" && !(c.name in this.changes)) this.values[c.name] = c.value;
       }
       Object.keys(this.values).forEach((name) => { if (!names.has(name)) delete this.values[name]; });
+      const isFirst = (c) => !this.first.length || this.first.includes(c.name), parts = (list) => list.map((c) => this.knobs.get(c.name).element);
+      arrange(this.form, parts(controls.filter(isFirst)));
+      arrange(this.others, parts(controls.filter((c) => !isFirst(c))));
     }
 
     draw() {
@@ -558,15 +580,14 @@
         this.theme = theme(isDark);
       }
       this.charts.forEach((c, id) => { if (!ids.has(id)) { c.remove(); this.charts.delete(id); } });
-      let last = null;
-      for (const c of charts) {
-        let chart = this.charts.get(c.id);
-        if (!chart) this.charts.set(c.id, chart = new Chart(c));
-        const place = last ? last.nextSibling : this.pictures.firstChild;
-        if (place !== chart.element) this.pictures.insertBefore(chart.element, place);
-        chart.draw(this.program.echarts, c, this.theme);
-        last = chart.element;
-      }
+      for (const c of charts) if (!this.charts.has(c.id)) this.charts.set(c.id, new Chart());
+      const isNamed = (c) => !this.named.length || this.named.includes(c.id), parts = (list) => list.map((c) => this.charts.get(c.id).element);
+      const shown = parts(charts.filter(isNamed));
+      arrange(this.top, shown.slice(0, 1));
+      arrange(this.pictures, shown.slice(1));
+      arrange(this.below, parts(charts.filter((c) => !isNamed(c))));
+      this.more.hidden = !this.others.firstChild && !this.below.firstChild;
+      charts.forEach((c) => this.charts.get(c.id).draw(this.program.echarts, c, this.theme));
       this.progress.hidden = done;
       this.progress.value = progress || 0;
       this.knobs.forEach((k) => { if (k.problems) k.complain(problems || []); });
@@ -707,10 +728,24 @@
     figures.forEach((f) => { if (f.view && f.opened) f.draw(); });
   }
 
+  // A link such as #paths?h=0.05 moves knobs of the figure with this name.
+  function follow(event) {
+    const link = event.target.closest && event.target.closest("a[href^='#']");
+    const m = link && /^#(\w+)\?(.+)$/.exec(link.getAttribute("href"));
+    const figure = m && figures.find((f) => f.name === m[1] && f.box.isConnected);
+    if (!figure) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const value = (text) => text === "true" || (text !== "false" && (isNaN(text) ? text : Number(text)));
+    figure.changeAll(Object.fromEntries([...new URLSearchParams(m[2])].map(([name, text]) => [name, value(text)])));
+    (figure.stage || figure.box).scrollIntoView({block: "nearest", behavior: "smooth"});
+  }
+
   document.head.append(element("style", {text: styles}));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   new MutationObserver(redraw).observe(document.body, {attributes: true, attributeFilter: ["data-jp-theme-light"]});
   window.addEventListener("hashchange", recall);
+  document.addEventListener("click", follow, true);
   window.probodePlay = {look, figures, desk};
   look();
   recall();

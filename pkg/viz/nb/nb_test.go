@@ -42,9 +42,9 @@ var cells = map[string]func(){
 		}
 		Show(viz.Frames{Label: "h", Names: []string{"0.1", "0.2"}, Figures: []viz.Figure{line("A"), line("A")}})
 	},
-	"play":         func() { Play("posterior", map[string]any{"problem": "lynx-hare", "seed": 2}, line("Recorded")) },
-	"play nothing": func() { Play("no such figure", nil, line("Recorded")) },
-	"play wrongly": func() { Play("posterior", map[string]any{"seed": "two"}, line("Recorded")) },
+	"play":         func() { Play("dragons", map[string]any{"h": 0.25}, "along") },
+	"play nothing": func() { Play("no such figure", nil) },
+	"play wrongly": func() { Play("posterior", map[string]any{"seed": "two"}) },
 	"bad figure":   func() { Show(viz.Figure{Title: "empty"}) },
 	"table": func() {
 		Table([]string{"method", "h", "error"}, []any{"AB1 <x>", 0.1, 1.234567e-5}, []any{"AM0", 0.05})
@@ -422,15 +422,16 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// The output of Play holds the recorded picture once, the values of the knobs, and the way
-// to the program. A wrong name or value ends the cell.
+// The output of Play holds a picture of the named charts, the values of the knobs, and the
+// way to the program. A wrong name or value ends the cell.
 func TestPlay(t *testing.T) {
 	r := run(t, "play", 0)
 	if r.failed || len(r.shown()) != 1 {
 		t.Fatal(r.stderr)
 	}
 	got := r.shown()[0][protocol.MIMETextHTML].(string)
-	for _, want := range []string{`<div data-play="posterior" data-values="{&#34;problem&#34;:&#34;lynx-hare&#34;,&#34;seed&#34;:2}">`, "<img", liveFigures, echarts} {
+	for _, want := range []string{`<div data-play="dragons" data-values="{&#34;h&#34;:0.25}" data-charts="along">`,
+		`<img alt="Two likelihoods of the same data: log-likelihood − its maximum against β₁, with β₀ = 10 β₁; reference, this solver, peaks, β₁ of the slider"`, liveFigures, echarts} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("%d times %s", strings.Count(got, want), want)
 		}

@@ -20,7 +20,7 @@ type calibration struct {
 	*Figure
 	chosen   comparison // at the α of the slider
 	t        []float64
-	top      float64   // of the axis of errors
+	largest  float64   // value of the first component
 	coverage [2]points // shares in %, by α
 	score    points    // relative to the largest, by α
 	scale    *calibrate.NoiseScale
@@ -44,7 +44,7 @@ func (f *calibration) controls(name string) knobs {
 	}
 	return knobs{problemChoice(name), methodChoice("am0", integrators...), slider("h", "step size h", "log", i.least, i.most, 0, i.at),
 		choice("rule", "score", "log", Option{"log", "logarithmic score"}, Option{"paper", "Bhattacharyya, as in the paper"}),
-		slider("alpha", "scale of the noise α", "log", leastAlpha, mostAlpha, 0, 0.2),
+		slider("alpha", "noise scale α", "log", leastAlpha, mostAlpha, 0, 0.2),
 		slider("paths", "number of paths", "integer", 40, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}
 }
 
@@ -77,7 +77,7 @@ func (f *calibration) compute(ctx context.Context) error {
 			}
 			truth, f.t = exact.X, e.T
 			for i := 0; i < len(truth); i += p.Dim() {
-				f.top = max(f.top, decade(2*math.Abs(truth[i]), math.Ceil))
+				f.largest = max(f.largest, math.Abs(truth[i]))
 			}
 		}
 		d := p.Dim()
@@ -138,7 +138,8 @@ func (f *calibration) show(v *View) {
 	p := integrable[f.value].make()
 	alpha := Axis{"α", leastAlpha, mostAlpha, true}
 	if c := f.chosen; c.error != nil {
-		t, y := linear("t", p.Span[0], p.Span[1]), Axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top, true}
+		i := integrable[f.value]
+		t, y := linear("t", p.Span[0], p.Span[1]), i.size("size of "+p.StateName(0), 2*f.largest, f.method())
 		v.draw("size", fmt.Sprintf("Error and spread at α = %.3g", c.alpha), 300, t, y,
 			line("|error| of the classical solution", ink, 1.5, joined(f.t[1:], c.error)), line("sd of the paths", colours[0], 1.5, joined(f.t[1:], c.sd)))
 		v.say("With α = %.3g, %.0f %% of the errors are at most one standard deviation of the paths, and %.0f %% are at most two. If the errors were Gaussian with this standard deviation, the percentages would be 68 %% and 95 %%.",

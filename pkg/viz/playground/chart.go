@@ -12,7 +12,6 @@ type Chart struct {
 	ID     string   `json:"id"`
 	Title  string   `json:"title"`
 	Height int      `json:"height"` // in CSS pixels
-	Wide   bool     `json:"wide"`   // takes a whole row
 	X      Axis     `json:"x"`
 	Y      Axis     `json:"y"`
 	Series []Series `json:"series"`

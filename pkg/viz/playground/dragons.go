@@ -44,7 +44,7 @@ func newDragons(f *Figure) content { return &dragons{Figure: f} }
 
 func (*dragons) controls(string) knobs {
 	return knobs{methodChoice("rk4", integrators...), slider("h", "step size h", "log", 0.1, 1, 0, 0.5),
-		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
+		slider("beta1", "β₁ of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
 
 // compute finds the peaks on the line β0 = 10 β1, and the surface for 9 ≤ β0/β1 ≤ 11.
@@ -165,21 +165,21 @@ func belowTop(v float64) string {
 }
 
 func (f *dragons) show(v *View) {
-	x, y := linear("β1, with β0 = 10 β1", 0, mostBeta), linear("log-likelihood − its maximum", -60, 3)
+	x, y := linear("β₁, with β₀ = 10 β₁", 0, mostBeta), linear("log-likelihood − its maximum", -60, 3)
 	at := points{}
 	for n, k := range f.peaks {
 		at = append(at, [2]float64{k.beta1, k.below})
 		v.Numbers[fmt.Sprintf("peak%d", n+1)] = k.beta1
-		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %s. At this β1, the exact log-likelihood is %s", k.beta1, belowTop(k.below), belowTop(k.exact))
+		said := fmt.Sprintf("The solver's log-likelihood has a peak at β₁ = %.4g, %s. At this β₁, the log-likelihood of the reference is %s", k.beta1, belowTop(k.below), belowTop(k.exact))
 		if k.exact < -10 {
-			said += ": the exact likelihood has no peak there"
+			said += ": the reference has no peak there"
 		}
 		v.Says = append(v.Says, said+".")
 	}
 	cut := f.number("beta1")
 	v.draw("along", "Two likelihoods of the same data", 320, x, y,
-		line("accurate solver", ink, 4, joined(betas[:len(f.exact)], f.exact)), line("this solver", colours[1], 1.5, joined(betas[:len(f.by)], f.by)), dots("peaks", colours[1], 8, at),
-		upright("β1 of the slider", pale, 1, cut, y))
+		line("reference", ink, 4, joined(betas[:len(f.exact)], f.exact)), line("this solver", colours[1], 1.5, joined(betas[:len(f.by)], f.by)), dots("peaks", colours[1], 8, at),
+		upright("β₁ of the slider", pale, 1, cut, y))
 	var series []Series
 	if f.surface != nil {
 		for k, below := range []float64{2, 20, 60} {
@@ -188,8 +188,8 @@ func (f *dragons) show(v *View) {
 		}
 	}
 	series = append(series, dots("the parameters of the data", ink, 8, points{{1, 10}}))
-	v.draw("surface", "Contours of the solver's log-likelihood", 320, linear("β1", 0, mostBeta), linear("β0 / β1", 9, 11), series...)
-	v.draw("solution", fmt.Sprintf("The solution with β1 = %.4g", cut), 320, linear("t", 0, 5), linear("y", 0, 14),
-		line("accurate", ink, 1.5, f.solution[1]), line("this solver", colours[1], 1, f.solution[0]),
+	v.draw("surface", "Contours of the solver's log-likelihood", 320, linear("β₁", 0, mostBeta), linear("β₀ / β₁", 9, 11), series...)
+	v.draw("solution", fmt.Sprintf("The solution with β₁ = %.4g", cut), 320, linear("t", 0, 5), linear("y", 0, 14),
+		line("reference", ink, 1.5, f.solution[1]), line("this solver", colours[1], 1, f.solution[0]),
 		dots("steps of this solver", colours[1], 7, f.solution[0]), dots("data", colours[0], 6, f.data))
 }

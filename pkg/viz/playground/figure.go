@@ -22,6 +22,7 @@ type Figure struct {
 }
 
 type kind struct {
+	try     string   // a suggestion for the reader
 	leading string   // the knob that determines which other knobs there are, if any
 	value   string   // of the leading knob
 	failure string   // what it means that the computation fails, in words

@@ -97,6 +97,15 @@ func (k knobs) named(name string) *Control {
 	return nil
 }
 
+// symbol returns the name of a parameter as it is written in text, such as θ₃ for theta3.
+func symbol(name string) string {
+	number, ok := strings.CutPrefix(name, "theta")
+	if !ok {
+		return name
+	}
+	return "θ" + strings.Map(func(digit rune) rune { return digit - '0' + '₀' }, number)
+}
+
 func (k knobs) number(name string) float64 { return k.named(name).Value.(float64) }
 func (k knobs) text(name string) string    { return k.named(name).Value.(string) }
 func (k knobs) on(name string) bool        { return k.named(name).Value.(bool) }
@@ -131,14 +140,14 @@ var solvers = map[string]struct {
 	label  string
 	method probode.Method
 }{
-	"ab1":         {"forward Euler", adams.Bashforth{Steps: 1}},
-	"ab2":         {"Adams–Bashforth, order 2", adams.Bashforth{Steps: 2}},
-	"ab4":         {"Adams–Bashforth, order 4", adams.Bashforth{Steps: 4}},
-	"am0":         {"backward Euler", adams.Moulton{}},
-	"am0,current": {"backward Euler", adams.Moulton{Linearize: adams.Current}},
-	"am1":         {"trapezoidal rule", adams.Moulton{Steps: 1}},
-	"am2":         {"Adams–Moulton, order 3", adams.Moulton{Steps: 2}},
-	"rk4":         {"Runge–Kutta, order 4", methods.RungeKutta{}},
+	"ab1":         {"forward Euler (AB1)", adams.Bashforth{Steps: 1}},
+	"ab2":         {"AB2", adams.Bashforth{Steps: 2}},
+	"ab4":         {"AB4", adams.Bashforth{Steps: 4}},
+	"am0":         {"backward Euler (AM0)", adams.Moulton{}},
+	"am0,current": {"backward Euler (AM0)", adams.Moulton{Linearize: adams.Current}},
+	"am1":         {"trapezoidal rule (AM1)", adams.Moulton{Steps: 1}},
+	"am2":         {"AM2", adams.Moulton{Steps: 2}},
+	"rk4":         {"RK4", methods.RungeKutta{}},
 	"dp5":         {"dp5", methods.RungeKutta{Tableau: methods.DormandPrince}},
 	"radau3":      {"radau3", methods.Radau{Stages: 2}},
 	"radau5":      {"radau5", methods.Radau{Stages: 3}},

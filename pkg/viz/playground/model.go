@@ -105,7 +105,7 @@ func (f *modelFigure) compute(ctx context.Context) error {
 		f.doing = "Searches for the largest likelihood are running."
 		return f.fit(ctx)
 	case "certify":
-		f.doing = "The program is searching for the modes of the posterior. At each mode, it then compares the selected solver with an accurate solver."
+		f.doing = "The program is searching for the modes of the posterior. At each mode, it then compares the selected solver with the reference."
 		return f.certify(ctx)
 	}
 	return nil

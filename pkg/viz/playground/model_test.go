@@ -184,7 +184,7 @@ func TestModelDoubts(t *testing.T) {
 		"two modes, fitted":         {map[string]any{"text": two, "fit": true}, "ended at other parameter values that fit the data equally well"},
 		"a datum of 1e300":          {map[string]any{"text": strings.Replace(decay, "0.1353352832", "1e300", 1)}, "rounded to zero"},
 		"blows up":                  {map[string]any{"text": strings.Replace(decay, "-k * A", "k * A^2", 1), "p.k": 10.0}, "cannot be solved"},
-		"only the solver fails":     {map[string]any{"text": strings.Replace(decay, "-k * A", "-1e6 * k * (A - time)", 1), "h": 0.5}, "only the accurate solution"},
+		"only the solver fails":     {map[string]any{"text": strings.Replace(decay, "-k * A", "-1e6 * k * (A - time)", 1), "h": 0.5}, "only the reference"},
 		"no bound":                  {map[string]any{"text": strings.Replace(decay, ", lowerBound: 0.01, upperBound: 10", ", estimate: 1", 1)}, "mistake"},
 		"nothing estimated":         {map[string]any{"text": strings.Replace(decay, ", lowerBound: 0.01, upperBound: 10", "", 1), "fit": true}, "no parameter is estimated"},
 		"no data":                   {map[string]any{"text": head}, "no data"},

@@ -8,13 +8,20 @@ import (
 )
 
 var figures = map[string]kind{
-	"calibration": {"problem", "fitzhugh-nagumo", "This cannot be computed", nil, newCalibration},
-	"dragons":     {"", "", "This cannot be computed", nil, newDragons},
-	"model":       {"text", lynx, "This is not possible", nil, newModel},
-	"paths": {"problem", "fitzhugh-nagumo", "The solver finds no solution with these settings",
-		[]string{"component", "show", "cut"}, newPaths},
-	"posterior": {"problem", "fitzhugh-nagumo", "There are no draws", []string{"x", "y", "stop", "step"}, newPosterior},
-	"step":      {"problem", "cubic", "The step cannot be shown", nil, newStep},
+	"calibration": {try: "Move α until the error and the spread are about equally large. Then compare your α with α*, the calibrated one.",
+		leading: "problem", value: "fitzhugh-nagumo", failure: "This cannot be computed", make: newCalibration},
+	"dragons": {try: "Move h from 0.5 down to 0.2, and watch the false peak of the likelihood leave.",
+		failure: "This cannot be computed", make: newDragons},
+	"model": {try: "Move a parameter away from its value, and press “fit”. Then ask whether the error of the solver matters.",
+		leading: "text", value: lynx, failure: "This is not possible", make: newModel},
+	"paths": {try: "Make h smaller: the error and the spread of the paths shrink together.",
+		leading: "problem", value: "fitzhugh-nagumo", failure: "The solver finds no solution with these settings",
+		drawn: []string{"component", "show", "cut"}, make: newPaths},
+	"posterior": {try: "Make h larger, and watch how far the posterior moves away from the reference.",
+		leading: "problem", value: "fitzhugh-nagumo", failure: "There are no draws",
+		drawn: []string{"x", "y", "stop", "step"}, make: newPosterior},
+	"step": {try: "Move ξ: the more the slope of the line differs from the slope that the equation prescribes at its end, the less probable is the step.",
+		leading: "problem", value: "cubic", failure: "The step cannot be shown", make: newStep},
 }
 
 // Names returns the names of all figures.

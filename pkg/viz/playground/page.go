@@ -25,6 +25,7 @@ type message struct {
 type reply struct {
 	ID       int             `json:"id"`
 	Error    string          `json:"error,omitempty"`
+	Try      string          `json:"try,omitempty"` // for "open"
 	View     *View           `json:"view,omitempty"`
 	Controls json.RawMessage `json:"controls,omitempty"`
 	Name     string          `json:"name,omitempty"`    // of a file
@@ -70,6 +71,7 @@ func (p *Page) do(m *message) (r reply, err error) {
 			p.open = map[int]*Figure{}
 		}
 		p.open[m.ID] = f
+		r.Try = f.try
 	}
 	if f == nil {
 		return r, fmt.Errorf("figure %d is not open", m.ID)

@@ -25,11 +25,11 @@ type integrated struct {
 }
 
 var integrable = map[string]integrated{
-	"fitzhugh-nagumo": {odes.FitzHughNagumo, "FitzHugh–Nagumo", 0.01, 0.5, 0.1, [][2]float64{{-4, 4}, {-1.6, 1.8}}},
-	"logistic":        {odes.Logistic, "logistic growth", 0.01, 0.5, 0.2, [][2]float64{{-0.2, 1.3}}},
-	"lorenz63":        {odes.Lorenz63, "Lorenz 63", 0.002, 0.05, 0.01, [][2]float64{{-30, 30}, {-40, 40}, {-10, 60}}},
-	"lotka-volterra":  {odes.LotkaVolterra, "Lotka–Volterra", 0.01, 0.5, 0.1, [][2]float64{{-1, 9}, {-2, 6}}},
-	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25, [][2]float64{{-1.6, 1.6}, {-1.3, 1.3}, {0.7, 0.95}}},
+	"fitzhugh-nagumo": {odes.FitzHughNagumo, "FitzHugh–Nagumo", 0.01, 0.5, 0.1, [][2]float64{{-2.4, 2.4}, {-1.2, 1.4}}},
+	"logistic":        {odes.Logistic, "logistic growth", 0.01, 0.5, 0.2, [][2]float64{{0, 1.1}}},
+	"lorenz63":        {odes.Lorenz63, "Lorenz 63", 0.002, 0.05, 0.01, [][2]float64{{-22, 22}, {-28, 28}, {0, 50}}},
+	"lotka-volterra":  {odes.LotkaVolterra, "Lotka–Volterra", 0.01, 0.5, 0.1, [][2]float64{{0, 8}, {0, 5.5}}},
+	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25, [][2]float64{{-1.2, 1.2}, {-1, 1}, {0.73, 0.92}}},
 }
 
 type paths struct {
@@ -64,7 +64,7 @@ func (*paths) controls(name string) knobs {
 	from, to := p.Span[0], p.Span[1]
 	return knobs{problemChoice(name), component, methodChoice("am0", integrators...),
 		slider("h", "step size h", "log", i.least, i.most, 0, i.at),
-		slider("alpha", "scale of the noise α", "log", 1e-4, 1e3, 0.05, 0.2),
+		slider("alpha", "noise scale α", "log", 1e-4, 1e3, 0.05, 0.2),
 		button("calibrate", "calibrate α"),
 		slider("paths", "number of paths", "range", 2, 200, 1, 50),
 		choice("show", "show", "paths", Option{"paths", "the paths"}, Option{"band", "mean ± 2 sd"}),
@@ -119,7 +119,7 @@ func (f *paths) compute(ctx context.Context) error {
 		return failure
 	}
 	f.work.rest(true) // they are shown before the other step sizes
-	const blocks = 50 // every grid has their ends, which are times of the accurate solution
+	const blocks = 50 // every grid has their ends, which are times of the reference
 	settings.KeepPaths, settings.Times = false, floats.Span(make([]float64, blocks+1), from, to)
 	i := integrable[f.value]
 	for h := (to - from) / blocks; h >= i.least; h /= 2 {
@@ -142,7 +142,7 @@ func (f *paths) compute(ctx context.Context) error {
 	return nil
 }
 
-// errors is NaN while the accurate solution is unknown. That is interpolated by cubic
+// errors is NaN while the reference is unknown. That is interpolated by cubic
 // polynomials with its values and slopes: with 4,800 intervals the error is smaller than
 // anything that the chart shows.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
@@ -187,9 +187,8 @@ func (f *paths) show(v *View) {
 	for i := 0; f.truth != nil && i < len(f.truth.Times); i += 8 {
 		exact = append(exact, [2]float64{f.truth.Times[i], f.truth.X[i*d+k]})
 	}
-	series = append(series, line("accurate solution", ink, 1.6, exact), upright("cut", pale, 1, f.number("cut"), x))
+	series = append(series, line("reference", ink, 1.6, exact), upright("cut", pale, 1, f.number("cut"), x))
 	v.draw("solutions", "Numerical solutions of "+integrable[f.value].label, 340, t, x, series...)
-	v.Charts[0].Wide = true
 	if none {
 		return
 	}
@@ -219,9 +218,6 @@ func (f *paths) table(k int) []byte {
 	return append(b, '\n')
 }
 
-// classical is the legend entry for the solution without noise.
-const classical = "classical solution, ξ = 0"
-
 func (f *paths) scatter(k int) (series []Series) {
 	d, e := len(f.ode.X0), f.ens
 	if f.text("show") == "paths" {
@@ -243,7 +239,7 @@ func (f *paths) scatter(k int) (series []Series) {
 			series = append(series, line("mean ± 2 sd", colours[5], 1.2, joined(e.T, edge)))
 		}
 	}
-	return append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
+	return append(series, dashed(line("classical", colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
 }
 
 func (f *paths) at() int {
@@ -268,34 +264,40 @@ func (f *paths) cut(v *View, k int, x Axis) {
 		series = append(series, s)
 	}
 	z, height := e.Deterministic[k][i], linear("relative density", 0, 1)
-	series = append(series, dashed(upright(classical, colours[1], 1.6, z, height)), upright("accurate solution", ink, 1.6, z-f.errs[k][i], height))
+	series = append(series, dashed(upright("classical", colours[1], 1.6, z, height)), upright("reference", ink, 1.6, z-f.errs[k][i], height))
 	height.Max = 1.2
 	v.draw("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, height, series...)
 }
 
-// sizes has vertical axes of eight decades that depend only on problem and component.
+// size is an axis for errors of components of this size. The errors of a method of order p
+// cover p decades for each decade of step sizes.
+func (i *integrated) size(name string, of float64, m probode.Method) Axis {
+	top := decade(of, math.Ceil)
+	return Axis{name, top * decade(math.Pow(i.least/i.most, float64(m.Order()))/100, math.Floor), top, true}
+}
+
 func (f *paths) sizes(v *View, k int, t, x Axis) {
 	e, i, h := f.ens, integrable[f.value], f.number("h")
-	top := decade(x.Max-x.Min, math.Ceil)
+	y := i.size("size", x.Max-x.Min, f.method())
 	size := points{}
 	for j := 1; j < len(e.T); j++ { // the start has neither error nor spread
 		size = append(size, [2]float64{e.T[j], math.Abs(f.errs[k][j])})
 	}
-	v.draw("spread", "Error and spread by time", 260, t, Axis{"size", top * 1e-8, top, true},
+	v.draw("spread", "Error and spread by time", 260, t, y,
 		line("|error| of the classical solution", colours[1], 1.6, size), line("sd of the paths", colours[0], 1.6, joined(e.T, e.SD[k])[1:]))
 	errs, sds := points{}, points{}
 	for _, o := range f.orders {
 		errs, sds = append(errs, [2]float64{o.h, o.error[k]}), append(sds, [2]float64{o.h, o.sd[k]})
 	}
 	steps := Axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil), true}
-	v.draw("order", "Error and spread by step size", 260, steps, Axis{"root mean square", top * 1e-8, top, true},
+	v.draw("order", "Error and spread by step size", 260, steps, i.size("root mean square", x.Max-x.Min, f.method()),
 		line("error", colours[1], 1.6, errs), line("spread", colours[0], 1.6, sds),
 		dots("error at h", colours[1], 9, points{{h, rms(f.errs[k])}}), dots("spread at h", colours[0], 9, points{{h, rms(e.SD[k])}}))
 }
 
 func (f *paths) says(v *View, k int) {
 	if f.truth == nil {
-		v.say("The accurate solution is being computed.")
+		v.say("The reference is being computed.")
 		return
 	}
 	e, i := f.ens, f.at()
@@ -307,7 +309,7 @@ func (f *paths) says(v *View, k int) {
 			within++
 		}
 	}
-	v.say("The ensemble has %d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate solution.",
+	v.say("The ensemble has %d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the reference.",
 		e.N, len(e.T)-1, e.Grid.H(0), e.T[i], f.ode.StateName(k), mean, sd, z, z-err)
 	v.say("Over all times, the classical solution has a root mean square error of %.3g, and the paths have a root mean square standard deviation of %.3g. The error is at most two standard deviations at %d %% of the times.",
 		rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1))

@@ -26,7 +26,7 @@ type sampled struct {
 
 var problems = map[string]sampled{
 	"fitzhugh-nagumo": {0.01, 0.2, 0.05, 0.025, 2,
-		[][2]float64{{0.1, 0.3}, {-0.1, 0.7}, {2.6, 3.4}}, [2]string{"theta2", "theta3"}},
+		[][2]float64{{0.1, 0.3}, {0, 0.4}, {2.7, 3.4}}, [2]string{"theta2", "theta3"}},
 	"lynx-hare": {0.05, 1, 0.25, 0.1, 4,
 		[][2]float64{{0.3, 0.9}, {0.01, 0.05}, {0.5, 1.3}, {0.01, 0.045}, {20, 50}, {3, 10}, {0.1, 0.5}, {0.1, 0.5}},
 		[2]string{"theta1", "theta3"}},
@@ -69,13 +69,16 @@ func (*posterior) controls(name string) knobs {
 	if !ok {
 		return nil
 	}
-	names := plain(posed(name).Names()...)
+	var names []Option
+	for _, n := range posed(name).Names() {
+		names = append(names, Option{n, symbol(n)})
+	}
 	return knobs{
 		choice("problem", "problem", name, Option{"fitzhugh-nagumo", "FitzHugh–Nagumo"}, Option{"lynx-hare", "lynx and hare"}),
 		methodChoice("am0,current", "ab1", "am0,current", "am1", "rk4"),
 		slider("h", "step size h", "log", p.from, p.to, 0, p.step),
-		toggle("noise", "the solver's error is part of the model", true),
-		slider("alpha", "scale of the noise α", "log", 0.01, 2, 0, 0.2),
+		toggle("noise", "solver error in the model", true),
+		slider("alpha", "noise scale α", "log", 0.01, 2, 0, 0.2),
 		slider("seed", "seed", "integer", 1, 1000, 1, 1),
 		choice("x", "horizontal axis", p.first[0], names...),
 		choice("y", "vertical axis", p.first[1], names...),
@@ -159,7 +162,7 @@ func (f *posterior) says(v *View) {
 		return
 	}
 	name, ess, rhat := worst(s)
-	v.say("The largest R̂ is %.3f. %s has the fewest effective draws: %.0f.", rhat, name, ess)
+	v.say("The largest R̂ is %.3f. %s has the fewest effective draws: %.0f.", rhat, symbol(name), ess)
 	if !enough(s) {
 		v.say("The draws do not show reliably where the posterior lies: R̂ must be at most %g, and every parameter needs at least %d effective draws.", mostRHat, leastESS)
 		return
@@ -170,25 +173,25 @@ func (f *posterior) says(v *View) {
 		if m.Name != f.text("x") && m.Name != f.text("y") {
 			continue
 		}
-		if said := fmt.Sprintf("%s is %.4g ± %.2g", m.Name, m.Mean, m.SD); enough(exact) {
+		if said := fmt.Sprintf("%s is %.4g ± %.2g", symbol(m.Name), m.Mean, m.SD); enough(exact) {
 			v.say("%s; %s", said, compared(m, &exact[i]))
 		} else {
 			v.say("%s.", said)
 		}
 		if r := problems[f.value].ranges[i]; m.Mean < r[0] || m.Mean > r[1] {
-			v.say("The mean of %s lies outside the range of its axis: most of the draws are not in the chart.", m.Name)
+			v.say("The mean of %s lies outside the range of its axis: most of the draws are not in the chart.", symbol(m.Name))
 		}
 	}
 	if !enough(exact) && f.exact.ended() {
-		v.say("The distance from the posterior of an accurate solver is not known: there are too few effective draws from that posterior.")
+		v.say("The distance from the posterior of the reference is not known: there are too few effective draws from that posterior.")
 	} else if !enough(exact) {
-		v.say("The distance from the posterior of an accurate solver is not known yet: %.0f %% of the draws with that solver have been made.", 100*f.exact.share())
+		v.say("The distance from the posterior of the reference is not known yet: %.0f %% of its draws have been made.", 100*f.exact.share())
 	}
 }
 
 func compared(m, e *diag.Marginal) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
-	said := fmt.Sprintf("with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
+	said := fmt.Sprintf("in the reference posterior it is %.4g ± %.2g. ", e.Mean, e.SD)
 	if math.Abs(shift) < 3*noise {
 		return said + fmt.Sprintf("The difference between the means is %.2f sd. Chance alone can explain a difference within ±%.2f sd.", shift, 3*noise)
 	}
@@ -198,7 +201,7 @@ func compared(m, e *diag.Marginal) string {
 func (f *posterior) axisOf(knob string) (Axis, int) {
 	i := slices.Index(f.draws.posterior.Names(), f.text(knob))
 	r := problems[f.value].ranges[i]
-	return linear(f.text(knob), r[0], r[1]), i
+	return linear(symbol(f.text(knob)), r[0], r[1]), i
 }
 
 func (f *posterior) contours(v *View) {
@@ -206,7 +209,7 @@ func (f *posterior) contours(v *View) {
 	y, j := f.axisOf("y")
 	var series []Series
 	for k, edge := range f.exact.outline(i, j) {
-		series = append(series, line("accurate solver", ink, 2-0.8*float64(k), edge))
+		series = append(series, line("reference", ink, 2-0.8*float64(k), edge))
 	}
 	for k, edge := range f.draws.outline(i, j) {
 		series = append(series, line("this solver", colours[0], 2-0.8*float64(k), edge))

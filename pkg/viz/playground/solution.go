@@ -33,7 +33,7 @@ func (f *modelFigure) solve(ctx context.Context) error {
 		f.frame = axesOf(curves)
 	}
 	if failure != nil {
-		f.likelihood = "This solver fails, so only the accurate solution is shown: " + failure.Error() + "."
+		f.likelihood = "This solver fails, so only the reference is shown: " + failure.Error() + "."
 		return nil
 	}
 	f.likelihood, err = f.compared(ctx) // takes longer
@@ -132,7 +132,7 @@ func (f *modelFigure) compared(ctx context.Context) (string, error) {
 		return "", errors.New("the density of the data is so small that it is rounded to zero")
 	}
 	f.numbers["loglikelihood"], f.numbers["loglikelihood.accurate"] = loss.LogLikelihood, exact.LogLikelihood
-	return fmt.Sprintf("The log-likelihood is %.6g with this solver and %.6g with an accurate solver; the difference is %.2g.", loss.LogLikelihood, exact.LogLikelihood, loss.Loss), nil
+	return fmt.Sprintf("The log-likelihood is %.6g with this solver and %.6g with the reference; the difference is %.2g.", loss.LogLikelihood, exact.LogLikelihood, loss.Loss), nil
 }
 
 // axesOf covers the data or, without any, the accurate solution, and stays while
@@ -200,7 +200,7 @@ func (f *modelFigure) draw(v *View) {
 				series = append(series, line("this solver"+label, colour, 3, joined(c.t, c.solver)))
 			}
 			if f.unsolved == nil {
-				series = append(series, dashed(line("accurate"+label, ink, 1.2, joined(c.t, c.exact))))
+				series = append(series, dashed(line("reference"+label, ink, 1.2, joined(c.t, c.exact))))
 			}
 			if c.data != nil {
 				series = append(series, dots("data"+label, colour, 7, c.data))
@@ -212,7 +212,7 @@ func (f *modelFigure) draw(v *View) {
 }
 
 func (f *modelFigure) table() []byte {
-	b := []byte("condition,observable,time,solver,accurate\n")
+	b := []byte("condition,observable,time,solver,reference\n")
 	for _, c := range f.curves {
 		for i, t := range c.t {
 			by := math.NaN()

@@ -35,10 +35,10 @@ func (*step) controls(name string) knobs {
 	switch name {
 	case "cubic":
 		return knobs{problem, solved, slider("h", "step size h", "log", 0.05, 2, 0, 0.5),
-			slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("xi1", "ξ", "range", -3, 3, 0.05, 1)}
+			slider("alpha", "noise scale α", "log", 0.002, 2, 0, 0.2), slider("xi1", "ξ", "range", -3, 3, 0.05, 1)}
 	case "fitzhugh-nagumo":
 		return knobs{problem, solved, slider("h", "step size h", "log", 0.01, 0.5, 0, 0.1),
-			slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("t", "begins at time t", "range", 0, 20, 0.1, 3),
+			slider("alpha", "noise scale α", "log", 0.002, 2, 0, 0.2), slider("t", "begins at time t", "range", 0, 20, 0.1, 3),
 			slider("xi1", "ξ, first component", "range", -3, 3, 0.05, 1), slider("xi2", "ξ, second component", "range", -3, 3, 0.05, 0)}
 	}
 	return nil
@@ -108,7 +108,7 @@ func (f *step) show(v *View) {
 	if f.law == nil || f.failed() {
 		return
 	}
-	v.say("From %s, the step with this ξ leads to %s, and the step without noise leads to %s; the true solution is %s.",
+	v.say("From %s, the step with this ξ leads to %s, and the step without noise leads to %s; the reference is %s.",
 		vector(f.begin), vector(f.end), vector(f.law.Mean), vector(f.truth))
 	if n := len(f.law.Roots()); n > 1 {
 		v.say("The equation of this step has %d solutions: the density may have several peaks, and the step without noise may lead to the wrong solution.", n)
@@ -126,6 +126,7 @@ func (f *step) show(v *View) {
 func (f *step) one(v *View) {
 	h, mean := f.number("h"), f.law.Mean[0]
 	eta := 3 * math.Sqrt(f.number("alpha")*h)
+	f.picture(v)
 	var r, tangent, exact, gaussian points
 	peak, normalizer := f.law.LogGaussian(f.law.Mean), math.NaN()
 	if m, err := f.law.Moments(); err != nil {
@@ -149,7 +150,35 @@ func (f *step) one(v *View) {
 	v.draw("equation", "The equation of the step: r(z) = 0", 320, x, y, line("r(z)", colours[0], 2, r), line("f linearised", colours[1], 2, tangent),
 		line("± η", pale, 1, points{{x.Min, eta}, {x.Max, eta}, gap, {x.Min, -eta}, {x.Max, -eta}}), here)
 	v.draw("density", "The density of the next state", 320, x, z, line("exact", colours[0], 2, exact), line("Gaussian", colours[1], 2, gaussian),
-		upright("true solution", ink, 1, f.truth[0], z), here)
+		upright("reference", ink, 1, f.truth[0], z), here)
+}
+
+// picture has the lines from the first state to the next one, with and without noise, and
+// the slopes that the equation prescribes at their ends.
+func (f *step) picture(v *View) {
+	h, root, end := f.number("h"), f.law.Roots()[0][0], f.end[0]
+	t := linear("t", 0, 1.2*decade(h, math.Ceil))
+	for t.Max > 2.2*h {
+		t.Max /= 2
+	}
+	low := min(0, end, 1-h)
+	x := linear("x", math.Floor(4*low)/4, 1.2)
+	slope := func(z float64) points {
+		f := -z * z * z
+		return points{{h - t.Max/8, z - f*t.Max/8}, {h + t.Max/8, z + f*t.Max/8}}
+	}
+	solution := points{}
+	for i := range 101 {
+		at := t.Max * float64(i) / 100
+		solution = append(solution, [2]float64{at, 1 / math.Sqrt(1+2*at)})
+	}
+	v.draw("picture", "One step from x = 1", 320, t, x, line("reference", ink, 1.6, solution),
+		dashed(line("forward Euler", pale, 1.6, points{{0, 1}, {h, 1 - h}})),
+		line("slope f(z) at the end of a step", colours[1], 5, append(append(slope(root), gap), slope(end)...)),
+		line("backward Euler", colours[0], 2, points{{0, 1}, {h, root}}), line("this ξ", colours[2], 2, points{{0, 1}, {h, end}}),
+		dots("backward Euler", colours[0], 9, points{{h, root}}), dots("this ξ", colours[2], 9, points{{h, end}}))
+	v.say("The line of backward Euler has the slope %.3g, and the equation prescribes the slope %.3g at its end. The line with this ξ has the slope %.3g, and the equation prescribes the slope %.3g at its end.",
+		(root-1)/h, -root*root*root, (end-1)/h, -end*end*end)
 }
 
 // two has the axes ζ, where z = μ + Lζ is the next state: the Gaussian approximation of ζ
@@ -192,9 +221,9 @@ func (f *step) two(v *View) {
 	det := l[0][0]*l[1][1] - l[1][0]*l[0][1]
 	dv, dr := f.truth[0]-mean[0], f.truth[1]-mean[1]
 	truth := [2]float64{(l[1][1]*dv - l[1][0]*dr) / det, (l[0][0]*dr - l[0][1]*dv) / det}
-	series = append(series, dots("true solution", ink, 8, points{truth}), dots("this ξ", colours[2], 10, points{{f.number("xi1"), f.number("xi2")}}))
+	series = append(series, dots("reference", ink, 8, points{truth}), dots("this ξ", colours[2], 10, points{{f.number("xi1"), f.number("xi2")}}))
 	if !(math.Abs(truth[0]) < far && math.Abs(truth[1]) < far) {
-		v.say("The true solution lies outside the figure: the noise is small compared with the error.")
+		v.say("The reference lies outside the figure: the noise is small compared with the error.")
 	}
 	x, y := linear("ζ, first component", -far, far), linear("ζ, second component", -far, far)
 	v.draw("plane", "Regions that contain the next state z = μ + Lζ with probability 50 % and 90 %", 400, x, y, series...)

@@ -18,7 +18,8 @@ func (v *View) say(format string, values ...any) {
 	v.Says = append(v.Says, fmt.Sprintf(format, values...))
 }
 
-// draw adds a chart to the View; the chart may share a row of the page with other charts.
+// draw adds a chart to the View. The first chart has the width of the page, and the others
+// share rows.
 func (v *View) draw(id, title string, height int, x, y Axis, series ...Series) {
 	v.Charts = append(v.Charts, Chart{ID: id, Title: title, Height: height, X: x, Y: y, Series: series})
 }
