@@ -205,11 +205,12 @@ type adaptivePath struct {
 	c     *controller
 	last  []float64 // θ of the last run; nil if it failed
 	sizes []float64 // see controller; those at the θ of Bind, so that a path does not depend on earlier θ
+	held  *gridPath // the result of Hold, unless the problem has triggers
 }
 
 func (s *adaptivePath) Clone() Path {
 	c := *s
-	c.c, c.fixed, c.last = nil, s.fixed.clone(), nil
+	c.c, c.fixed, c.last, c.held = nil, s.fixed.clone(), nil, nil
 	return &c
 }
 
@@ -255,7 +256,8 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 		if s.c, err = newController(s.p, s.m, s.set, theta, s.fixed); err != nil {
 			return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 		}
-		s.c.made, s.c.loose = nil, true // no noise is scaled by these errors, and this path is not differentiated
+		s.c.made = nil                  // no noise is scaled by these errors
+		s.c.loose = s.c.step.Memory > 0 // this path is not differentiated, but Hold keeps the states of a one-step method
 	}
 	s.c.move(theta, s.fixed)
 	s.c.sizes = s.sizes
@@ -266,7 +268,8 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 	return nil
 }
 
-// Hold runs the method at theta, and returns a Path with the grid of this run.
+// Hold runs the method at theta, and returns a Path with the grid of this run. Only the
+// first Hold checks the problem.
 func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) {
 	if err := s.run(ctx, theta); err != nil {
 		return nil, err
@@ -278,7 +281,19 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	if err != nil {
 		return nil, err
 	}
-	return Setup{Method: s.m, Mesh: Fixed{g}}.Bind(ctx, s.p, theta, s.times)
+	if s.held == nil {
+		path, err := Setup{Method: s.m, Mesh: Fixed{g}}.Bind(ctx, s.p, theta, s.times)
+		if err != nil {
+			return nil, err
+		}
+		s.held = path.(*gridPath)
+	} else if err := s.held.regrid(g); err != nil {
+		return nil, err
+	}
+	if s.held.solver.checked && !s.c.loose && slices.Equal(g.t, s.c.times) {
+		s.held.know(s.last, s.c.path, s.c.work)
+	}
+	return s.held, nil
 }
 
 // holdLocated returns the Path at theta on the grid of the last run. The events are at

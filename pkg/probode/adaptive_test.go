@@ -261,3 +261,88 @@ func TestAdaptiveLearnsSizesOnce(t *testing.T) {
 		t.Errorf("%v, and %v after another θ", x, y)
 	}
 }
+
+// Hold solves the equations once: the steps of a one-step method are those of the run, which
+// needs no second solve. Only the first Hold checks the problem. States and gradients are
+// those of a path on the same grid.
+func TestHoldSolvesOnce(t *testing.T) {
+	dp5 := methods.RungeKutta{Tableau: methods.DormandPrince}
+	kick := probode.Event{Time: 7.3, Jump: func(x []float64, _ float64, theta []float64) { x[0] += theta[0] }}
+	late := kick
+	late.When = func(theta []float64) float64 { return 30 * theta[1] }
+	times := []float64{0, 0.3, 5, 7.3, 12.5, 20}
+	for _, c := range []struct {
+		name   string
+		method probode.Method
+		events []probode.Event
+		again  bool // the grid moves with θ, or the run does not solve the equations of its steps up to rounding
+	}{
+		{"explicit", dp5, nil, false},
+		{"implicit", methods.Radau{}, nil, false},
+		{"either", methods.Auto{}, nil, false},
+		{"doubling", methods.RungeKutta{}, nil, false},
+		{"jump", dp5, []probode.Event{kick}, false},
+		{"moving jump", dp5, []probode.Event{late}, true},
+		{"multistep", methods.BDF{}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := problems.FitzHughNagumo()
+			p.Events = c.events
+			n := 0
+			f, fj := p.F, p.FJ
+			p.F = func(dst []float64, t float64, x, theta []float64) { n++; f(dst, t, x, theta) }
+			p.FJ = func(dst, jac []float64, t float64, x, theta []float64) { n++; fj(dst, jac, t, x, theta) }
+			path, err := probode.Setup{Method: c.method, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-5}}}.Bind(t.Context(), p, nil, times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			type states struct{ x, gradient []float64 }
+			w := make([]float64, 2*len(times))
+			for i := range w {
+				w[i] = math.Sin(float64(i + 1))
+			}
+			solve := func(path probode.Path, theta []float64) states {
+				s := states{make([]float64, len(w)), make([]float64, len(theta))}
+				if err := path.States(t.Context(), s.x, theta, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := path.(probode.Reversible).Gradient(t.Context(), &probode.Gradient{Theta: s.gradient}, w, theta, nil); err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}
+			thetas := [][]float64{{0.2, 0.2, 3}, {0.3, 0.1, 2.5}, {0.2, 0.25, 3.1}}
+			for i, theta := range thetas {
+				n = 0
+				run := path.Clone()
+				if err := run.States(t.Context(), make([]float64, len(w)), theta, nil); err != nil {
+					t.Fatal(err)
+				}
+				once := n
+				n = 0
+				held, err := path.(probode.Holdable).Hold(t.Context(), theta)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := held.States(t.Context(), make([]float64, len(w)), theta, nil); err != nil {
+					t.Fatal(err)
+				}
+				if i > 0 && !c.again && n > once {
+					t.Errorf("θ = %v: a held path takes %d evaluations, a run %d", theta, n, once)
+				}
+				fixed, err := probode.Setup{Method: c.method, Mesh: probode.Fixed{Grid: held.(probode.Gridded).Solver().Grid()}}.Bind(t.Context(), p, theta, times)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, at := range [][]float64{theta, thetas[0], theta} { // away from its θ, a held path is solved again
+					got, want := solve(held, at), solve(fixed, at)
+					for k, v := range slices.Concat(want.x, want.gradient) {
+						if g := slices.Concat(got.x, got.gradient)[k]; !(math.Abs(g-v) <= 1e-11*(1+math.Abs(v))) {
+							t.Errorf("held at %v, at %v: %.15g, want %.15g", theta, at, g, v)
+						}
+					}
+				}
+			}
+		})
+	}
+}

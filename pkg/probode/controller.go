@@ -74,6 +74,7 @@ type controller struct {
 	meetings []meeting      // so far
 
 	times  []float64 // times that were reached, twice at an event
+	path   []float64 // states at these times
 	local  []float64 // |local error|, one row for each step and event
 	orders []uint8   // one for each step and event
 	hit    []float64 // states at the points of fixed
@@ -142,7 +143,7 @@ type meeting struct {
 }
 
 func (c *controller) once(ctx context.Context) (err error) {
-	c.times, c.local, c.orders = c.times[:0], c.local[:0], c.orders[:0]
+	c.times, c.path, c.local, c.orders = c.times[:0], c.path[:0], c.local[:0], c.orders[:0]
 	c.at, c.tried, c.pause = c.p.Span[0], 0, progress.Pause(ctx)
 	d := c.p.Dim()
 	if n := len(c.fixed.t) * d; len(c.hit) != n {
@@ -155,7 +156,7 @@ func (c *controller) once(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: x0 is %s", ErrStart, text.Vector(c.x))
 	}
 	c.yard.Begin(c.x)
-	c.times = append(c.times, c.p.Span[0])
+	c.times, c.path = append(c.times, c.p.Span[0]), append(c.path, c.x...)
 	if c.watch != nil {
 		if err := c.watch.Begin(c.at, c.x, c.theta); err != nil {
 			return err
@@ -193,7 +194,6 @@ func (c *controller) once(ctx context.Context) (err error) {
 			copy(row(c.hit, seg.to, d), c.x)
 		}
 		if j < len(c.fixed.events) {
-			c.skip()
 			if e := c.fixed.events[j]; e.inside {
 				if e.event.Jump != nil {
 					e.event.Jump(c.x, e.time, c.theta)
@@ -202,6 +202,7 @@ func (c *controller) once(ctx context.Context) (err error) {
 					return err
 				}
 			}
+			c.skip()
 			c.yard.Notice(c.x)
 		}
 	}
@@ -386,7 +387,7 @@ func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 
 // skip records a step of length zero, which has no local error.
 func (c *controller) skip() {
-	c.times = append(c.times, c.times[len(c.times)-1])
+	c.times, c.path = append(c.times, c.times[len(c.times)-1]), append(c.path, c.x...)
 	c.local = append(c.local, make([]float64, len(c.x))...)
 	c.orders = append(c.orders, 0)
 }
@@ -535,7 +536,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			c.local = append(c.local, math.Abs(v))
 		}
 		grow, most := 0.9*math.Pow(max(size, 1e-10), -0.7/c.q)*math.Pow(before, 0.4/c.q), c.most
-		c.times, c.orders = append(c.times, to), append(c.orders, uint8(c.one.Order))
+		c.times, c.path, c.orders = append(c.times, to), append(c.path, c.next...), append(c.orders, uint8(c.one.Order))
 		if left--; left == 0 && c.step.Choose != nil {
 			if c.step.Memory > 0 && h < full/2 { // a step that was cut says little: return to the chosen length
 				c.goal = max(c.goal, full)

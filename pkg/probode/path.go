@@ -59,7 +59,8 @@ type Reversible interface {
 type Holdable interface {
 	Path
 	// Hold returns a Path that is smooth in θ. Its states at θ = theta are those of this
-	// Path, up to a small fraction of the error that the tolerance permits.
+	// Path, up to a small fraction of the error that the tolerance permits. The result is
+	// valid until the next call of Hold.
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
@@ -81,6 +82,7 @@ type gridPath struct {
 	at      *Interpolator
 	times   []float64
 	z       []float64
+	known   []float64 // θ, if z is the path at θ without a solve; otherwise nil
 	w, wt   []float64 // gradients with respect to z and to the times, see Gradient
 	work    int
 	done    <-chan struct{} // of the context that the solver is bound to
@@ -93,6 +95,24 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 		return nil, err
 	}
 	return &gridPath{solver: s, at: at, times: times, z: make([]float64, s.PathLen())}, nil
+}
+
+// regrid replaces the grid of g, so that g need not check the problem again.
+func (g *gridPath) regrid(grid *Grid) (err error) {
+	if err = g.solver.regrid(grid); err != nil {
+		return err
+	}
+	if g.at, err = g.solver.Interpolator(g.times); err != nil {
+		return err
+	}
+	g.z, g.w, g.wt, g.known = make([]float64, g.solver.PathLen()), nil, nil, nil
+	return nil
+}
+
+// know sets the path at θ to z, which took the given number of steps.
+func (g *gridPath) know(theta, z []float64, work int) {
+	g.known, g.work = theta, work
+	copy(g.z, z)
 }
 
 // follow binds the solver to ctx, so that a solve ends when ctx is done. To save time,
@@ -112,17 +132,19 @@ func (g *gridPath) follow(ctx context.Context) {
 }
 
 func (g *gridPath) States(ctx context.Context, dst, theta, xi []float64) error {
-	g.follow(ctx)
-	g.work = g.solver.Steps()
-	if err := g.solver.Solve(g.z, theta, xi); err != nil {
-		return err
+	if g.known == nil || xi != nil || !slices.Equal(theta, g.known) {
+		g.follow(ctx)
+		g.work, g.known = g.solver.Steps(), nil
+		if err := g.solver.Solve(g.z, theta, xi); err != nil {
+			return err
+		}
 	}
 	g.at.At(dst, g.z)
 	return nil
 }
 
 func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
-	g.work = 0
+	g.work, g.known = 0, nil
 	moving := g.solver.g.moving
 	if moving && g.solver.step.Differentiate == nil {
 		// The differences would be those of moving points.

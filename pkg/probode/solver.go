@@ -122,6 +122,19 @@ func (s *Solver) on(g *Grid) (err error) {
 	return nil
 }
 
+// regrid replaces the grid of a Solver with α = 0.
+func (s *Solver) regrid(g *Grid) error {
+	if err := fits(s.p, g, s.noise); err != nil {
+		return err
+	}
+	s.tangents, s.reverse, s.powers = nil, nil, nil
+	if err := s.on(g); err != nil {
+		return err
+	}
+	s.rescale()
+	return nil
+}
+
 // Clone returns an independent Solver of the same problem, method, grid and noise. If s
 // is bound to a context, the clone is bound to the same context.
 func (s *Solver) Clone() *Solver {
