@@ -68,3 +68,52 @@ func TestPackage(t *testing.T) {
 		}
 	}
 }
+
+// Imports run from one ring to itself and to the rings before it: numerics, inference,
+// verdict, and the doors, which are all that is not named here.
+func TestRings(t *testing.T) {
+	rings := []string{
+		"internal linalg field adams methods filter gp reference calibrate steplaw problems catalog",
+		"mcmc bayes matching internal/estimate",
+		"bayes/certify bayes/assess bayes/sbc",
+		"internal/filterbench internal/likelihoodbench",
+	}
+	ring := func(dir string) (of int) {
+		longest := 0
+		for i, names := range rings {
+			for _, d := range strings.Fields(names) {
+				if strings.HasPrefix(dir+"/", d+"/") && len(d) > longest {
+					of, longest = i, len(d)
+				}
+			}
+		}
+		if longest == 0 && dir != "." {
+			of = len(rings) - 1
+		}
+		return of
+	}
+	files, err := filepath.Glob("*.go")
+	for dir := "*/"; err == nil && len(dir) < 10; dir += "*/" {
+		var more []string
+		more, err = filepath.Glob(dir + "*.go")
+		files = append(files, more...)
+	}
+	if err != nil || len(files) < 300 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			path, _ := strconv.Unquote(i.Path.Value)
+			if to, ours := strings.CutPrefix(path, "github.com/probode/probode/pkg/probode/"); ours && ring(to) > ring(filepath.ToSlash(filepath.Dir(name))) {
+				t.Errorf("%s imports %s", name, to)
+			}
+		}
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/marginal"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
@@ -286,17 +287,17 @@ func computations(t *testing.T) (list []computation) {
 		}
 		return say(c.LogLikelihood), nil
 	})
-	points := draws.Pooled()[:8]
-	add("certify.OwnError", func(ctx context.Context) (fmt.Stringer, error) {
-		c, err := certify.OwnError(ctx, p, Setup{Mesh: reference.Accurate{}}, points, 0)
+	points := compare.Points{Posterior: p, Theta: draws.Pooled()[:8]}
+	add("compare.Points.Differences", func(ctx context.Context) (fmt.Stringer, error) {
+		c, err := points.Differences(ctx, p.Setup, Setup{Mesh: reference.Accurate{}})
 		return say(c), err
 	})
-	add("certify.Unseen", func(ctx context.Context) (fmt.Stringer, error) {
-		c, err := certify.Unseen(ctx, p, Setup{Mesh: reference.Accurate{}}, points, make([]float64, len(points)), 1e-9, 0)
+	add("compare.Points.Unseen", func(ctx context.Context) (fmt.Stringer, error) {
+		c, err := points.Unseen(ctx, Setup{Mesh: reference.Accurate{}}, make([]float64, len(points.Theta)), 1e-9)
 		return say(c), err
 	})
-	add("certify.Sufficient", func(ctx context.Context) (fmt.Stringer, error) {
-		c, found, err := certify.Sufficient(ctx, p, Setup{Mesh: reference.Accurate{}}, points, 1e-3, 0)
+	add("compare.Points.Sufficient", func(ctx context.Context) (fmt.Stringer, error) {
+		c, found, err := points.Sufficient(ctx, Setup{Mesh: reference.Accurate{}}, 1e-3)
 		return say(c, found), err
 	})
 	for name, set := range map[string]assess.Settings{

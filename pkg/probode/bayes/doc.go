@@ -15,6 +15,7 @@
 // tests. Other tasks have packages of their own:
 //
 //	bayes/modes    searches for the modes of a posterior
+//	bayes/compare  compares two solvers at values of the parameters
 //	bayes/sample   draws from it with one of several samplers
 //	bayes/certify  bounds the effect of the solver's error, without sampling
 //	bayes/assess   says whether the solver's error matters, and what to use

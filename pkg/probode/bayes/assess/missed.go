@@ -1,15 +1,12 @@
 package assess
 
 import (
-	"cmp"
 	"math"
-
-	"gonum.org/v1/gonum/floats"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
-	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
 // Weights and k̂ contain no information about regions without draws. The functions in
@@ -63,62 +60,74 @@ func (s *sampling) missed(w *weighting, y *draws) (mass float64, err error) {
 // approximately the mass of that part. The equations are solved with the setup only if a
 // move leads to a point at which the reference density is almost zero.
 func (s *sampling) missedAround(w *weighting, y *draws) (share float64, err error) {
-	reference, err := bayes.NewDensity(s.ctx, y.p)
+	density, err := bayes.NewDensity(s.ctx, y.p)
 	if err != nil {
 		return 0, err
 	}
-	own, err := bayes.NewDensity(s.ctx, s.of(w.i))
-	if err != nil {
-		return 0, err
+	n := len(s.p.Params)
+	from := y.resampled(w.weights, starts)
+	if len(from) < 2*n+2 {
+		return 0, s.ctx.Err()
 	}
-	defer reference.Bind(s.ctx)()
-	var u [][]float64
-	lowest := math.Inf(1)
-	for _, theta := range y.resampled(w.weights, starts) {
-		v := make([]float64, len(theta))
-		if reference.Unconstrain(v, theta) != nil {
+	u := make([][]float64, len(from))
+	for i, theta := range from {
+		if u[i] = make([]float64, n); density.Unconstrain(u[i], theta) != nil {
 			return 0, nil // the draw is at the end of a support
 		}
-		u = append(u, v)
-		if lp, err := reference.LogPosterior(v, nil); err == nil {
+	}
+	rng := probode.Stream(s.s.Chains.Seed, 0x6c6f7374)
+	for i := range 2 * len(from) {
+		// The difference between two draws has twice the covariance of the posterior, so
+		// moves along such differences match the shape of the posterior [ter Braak 2006].
+		a, b := u[rng.IntN(len(from))], u[rng.IntN(len(from))]
+		u = append(u, make([]float64, n))
+		for k := range n {
+			u[len(from)+i][k] = u[i%len(from)][k] + 2.38/math.Sqrt(2*float64(n))*(a[k]-b[k])
+		}
+	}
+	// logs holds the log densities of the elements of u with the given indices.
+	logs := func(setup probode.Setup, index []int) ([]float64, error) {
+		points, lp := compare.Points{Posterior: y.p, Workers: s.s.Chains.Workers}, make([]float64, len(index))
+		var inside []int
+		for i, k := range index {
+			theta := make([]float64, n)
+			if lp[i] = density.Constrain(theta, u[k]); !math.IsInf(lp[i], -1) {
+				points.Theta, inside = append(points.Theta, theta), append(inside, i)
+			}
+		}
+		ll, err := points.LogLikelihoods(s.ctx, setup)
+		for i, v := range ll {
+			lp[inside[i]] += nanOr(v, math.Inf(-1))
+		}
+		return lp, err
+	}
+	all := make([]int, len(u))
+	for i := range all {
+		all[i] = i
+	}
+	reference, err := logs(s.reference(), all)
+	if err != nil {
+		return 0, err
+	}
+	lowest := math.Inf(1)
+	for _, lp := range reference[:len(from)] {
+		if !math.IsInf(lp, -1) {
 			lowest = math.Min(lowest, lp)
 		}
 	}
-	n := len(s.p.Params)
-	if len(u) < 2*n+2 {
-		return 0, s.ctx.Err()
-	}
-	rng := probode.Stream(s.s.Chains.Seed, 0x6c6f7374)
-	to := make([][]float64, 2*len(u))
-	for i := range to {
-		// The difference between two draws has twice the covariance of the posterior, so
-		// moves along such differences match the shape of the posterior [ter Braak 2006].
-		a, b := u[rng.IntN(len(u))], u[rng.IntN(len(u))]
-		to[i] = make([]float64, n)
-		for k := range to[i] {
-			to[i][k] = u[i%len(u)][k] + 2.38/math.Sqrt(2*float64(n))*(a[k]-b[k])
+	var far []int // the points at which the reference density is almost zero, each after its origin
+	for i := len(from); i < len(u); i++ {
+		if !(reference[i] > lowest-unreached) {
+			far = append(far, i%len(from), i)
 		}
 	}
-	shares := make([]float64, len(to))
-	_, err = pieces.Each(s.ctx, s.s.Chains.Workers, len(to), nil, func() func(int) error {
-		reference, own := reference.Clone(), own.Clone()
-		reference.Bind(s.ctx)
-		own.Bind(s.ctx)
-		return func(i int) error {
-			if lp, err := reference.LogPosterior(to[i], nil); err == nil && lp > lowest-unreached {
-				return nil
-			}
-			there, err := own.LogPosterior(to[i], nil)
-			if err != nil || math.IsNaN(there) {
-				return nil // the density is zero where the setup fails
-			}
-			if here, err := own.LogPosterior(u[i%len(u)], nil); err == nil {
-				shares[i] = math.Exp(math.Min(0, there-here)) / float64(len(u))
-			}
-			return nil
+	own, err := logs(s.setups[w.i].Setup, far)
+	for i := 0; i < len(own); i += 2 {
+		if !math.IsInf(own[i+1], -1) { // the density is zero where the setup fails
+			share += math.Exp(math.Min(0, own[i+1]-own[i])) / float64(len(from))
 		}
-	})
-	return floats.Sum(shares), cmp.Or(err, s.ctx.Err())
+	}
+	return share, err
 }
 
 // A hole is a mode without draws.

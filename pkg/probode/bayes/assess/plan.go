@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
@@ -99,7 +99,7 @@ func (pl *plan) sort() {
 		method(s)
 	}
 	slices.SortStableFunc(pl.setups, func(x, y setup) int {
-		return cmp.Or(cmp.Compare(method(x), method(y)), cmp.Compare(certify.Size(y.Setup), certify.Size(x.Setup)))
+		return cmp.Or(cmp.Compare(method(x), method(y)), cmp.Compare(compare.Size(y.Setup), compare.Size(x.Setup)))
 	})
 	pl.setups = slices.CompactFunc(pl.setups, func(x, y setup) bool { return x.String() == y.String() })
 }

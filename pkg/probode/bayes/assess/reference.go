@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 )
 
 // A referenceError says how accurate the reference is.
@@ -32,23 +32,24 @@ func (s *sampling) checkReference(y *draws) (r referenceError, err error) {
 	points = append(points, y.resampled(nil, referenceDraws)...)
 	r = referenceError{d: math.NaN(), points: len(points)}
 	by, workers := s.reference(), s.s.Chains.Workers
-	d, err := certify.OwnError(s.ctx, s.p, by, points, workers)
+	all, err := compare.Points{Posterior: s.p, Theta: points, Workers: workers}.Differences(s.ctx, by, compare.Finer(by))
 	if err != nil {
 		return r, err
 	}
-	for _, v := range d {
-		if math.IsNaN(v) {
+	d := make([]float64, len(all))
+	for i, v := range all {
+		if d[i] = v.D; math.IsNaN(v.D) {
 			r.unknown++
-		} else if !(v <= r.d) {
-			r.d = v
+		} else if !(v.D <= r.d) {
+			r.d = v.D
 		}
 	}
 	limit := s.s.Threshold / 10
-	if r.unseen, err = certify.Unseen(s.ctx, s.p, by, modes, d, limit, workers); err != nil {
+	if r.unseen, err = (compare.Points{Posterior: s.p, Theta: modes, Workers: workers}).Unseen(s.ctx, by, d, limit); err != nil {
 		return r, err
 	}
 	if r.unseen == 0 && !r.enough(s.s.Threshold) {
-		enough, found, err := certify.Sufficient(s.ctx, s.p, by, worstPoints(points, d), limit, workers)
+		enough, found, err := compare.Points{Posterior: s.p, Theta: worstPoints(points, d), Workers: workers}.Sufficient(s.ctx, by, limit)
 		if err != nil {
 			return r, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -124,7 +125,7 @@ type Candidate struct {
 
 // candidate returns a Candidate without results.
 func candidate(s probode.Setup, noisy bool) Candidate {
-	c := Candidate{Mesh: s.Mesh.String(), Size: certify.Size(s), Controlled: s.StepSize() == 0, Noisy: noisy, Alpha: math.NaN()}
+	c := Candidate{Mesh: s.Mesh.String(), Size: compare.Size(s), Controlled: s.StepSize() == 0, Noisy: noisy, Alpha: math.NaN()}
 	if h := s.StepSize(); h > 0 {
 		c.Mesh = fmt.Sprintf("h = %.4g", h)
 	} else if m, ok := s.Mesh.(probode.Adaptive); ok {

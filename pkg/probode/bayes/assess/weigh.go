@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/internal/estimate"
-	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -73,25 +74,20 @@ func (s *sampling) rawWeights(w *weighting, y *draws) error {
 	if from == len(y.all.Draws[0]) {
 		return nil
 	}
-	rest := &mcmc.Chains{Names: y.all.Names, Quantities: y.all.Quantities}
-	for c := range y.all.Draws {
-		rest.Draws, rest.Generated = append(rest.Draws, y.all.Draws[c][from:]), append(rest.Generated, y.all.Generated[c][from:])
+	points := compare.Points{Posterior: y.p, Workers: s.s.Chains.Workers}
+	for _, draws := range y.all.Draws {
+		points.Theta = append(points.Theta, draws[from:]...)
 	}
-	to, err := sample.Reweight(s.ctx, y.p, rest, s.setups[w.i].Setup, s.s.Chains.Workers)
+	to, err := points.LogLikelihoods(s.ctx, s.setups[w.i].Setup)
 	if err != nil {
 		return err
 	}
-	var values []int // indices of the log likelihoods among the generated quantities
-	for i, name := range rest.Quantities {
-		if strings.HasPrefix(name, "log_lik.") {
-			values = append(values, i)
-		}
-	}
-	for c := range to.Draws {
-		for k, g := range to.Generated[c] {
-			log := 0.0
-			for _, i := range values {
-				log += g[i] - rest.Generated[c][k][i]
+	first := slices.IndexFunc(y.all.Quantities, func(name string) bool { return strings.HasPrefix(name, "log_lik.") })
+	for c := range y.all.Draws {
+		for _, g := range y.all.Generated[c][from:] {
+			log := to[0]
+			if to = to[1:]; first >= 0 { // otherwise all values are missing
+				log -= floats.Sum(g[first:])
 			}
 			w.raw[c] = append(w.raw[c], nanOr(log, math.Inf(-1)))
 		}

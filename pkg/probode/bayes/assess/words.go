@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 )
 
 // This file contains all the sentences that may appear in a report.
@@ -52,7 +52,7 @@ const (
 // sayDistrust says why the reference cannot be trusted, and what to do about it.
 func sayDistrust(r referenceError, threshold float64) string {
 	if r.unseen > 0 {
-		return fmt.Sprintf("the reference solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
+		return fmt.Sprintf("the reference solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps of f as events", compare.ManySteps, r.unseen)
 	}
 	what := fmt.Sprintf("the reference solver's own error is D = %.2g, above the limit of %.2g", r.d, threshold/10)
 	if r.unknown > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
@@ -48,8 +49,8 @@ const (
 )
 
 type look struct {
-	fine, coarse *evaluator
-	lent         *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
+	fine, coarse *compare.Solver
+	lent         *compare.Solver // evaluator of shape.Lender; nil if the reference is not an accurate solver
 	at           *expansion
 	params       []bayes.Param
 
@@ -64,11 +65,11 @@ type look struct {
 
 // each gives each worker its own copy of k.
 func (k *look) each(n int, do func(k *look, i int)) {
-	pieces.Each(k.fine.ctx, 0, n, nil, func() func(int) error {
+	pieces.Each(k.fine.Context(), 0, n, nil, func() func(int) error {
 		own := *k
-		own.fine, own.coarse = k.fine.clone(), k.coarse.clone()
+		own.fine, own.coarse = k.fine.Clone(), k.coarse.Clone()
 		if k.lent != nil {
-			own.lent = k.lent.clone()
+			own.lent = k.lent.Clone()
 		}
 		return func(i int) error {
 			do(&own, i)
@@ -77,9 +78,9 @@ func (k *look) each(n int, do func(k *look, i int)) {
 	})
 }
 
-func newLook(l *expansion, coarse *evaluator, ll float64) *look {
+func newLook(l *expansion, coarse *compare.Solver, ll float64) *look {
 	n := len(l.X)
-	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
+	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.Density.Posterior().Params,
 		z: make([]float64, n), cov: mat.NewSymDense(n, nil), free: make([]bool, n)}
 	scale := make([]float64, n) // dz/du
 	for i, q := range k.params {
@@ -97,7 +98,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 		}
 	}
 	_, prior := k.place(k.z)
-	k.fineTop = prior + l.Value - l.x.density.Constrain(make([]float64, n), l.X)
+	k.fineTop = prior + l.Value - l.x.Density.Constrain(make([]float64, n), l.X)
 	k.coarseTop = prior + ll
 	return k
 }
@@ -126,8 +127,8 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 			u[i] = z[i]
 		}
 	}
-	k.fine.density.Constrain(theta, u)
-	k.fine.density.Slopes(slopes, u)
+	k.fine.Density.Constrain(theta, u)
+	k.fine.Density.Slopes(slopes, u)
 	for i, q := range k.params {
 		if k.free[i] {
 			prior += q.Prior.LogProb(theta[i]) + math.Log(math.Abs(slopes[i]))
@@ -146,7 +147,7 @@ func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
 	theta, prior := k.place(z)
-	p := probe{t: t, theta: theta, fine: prior + k.fine.logLikelihood(theta) - k.fineTop, coarse: prior + k.coarse.logLikelihood(theta) - k.coarseTop}
+	p := probe{t: t, theta: theta, fine: prior + k.fine.LogLikelihood(theta) - k.fineTop, coarse: prior + k.coarse.LogLikelihood(theta) - k.coarseTop}
 	p.failed = p.unsolved() && !math.IsInf(prior, -1)
 	return p
 }
@@ -230,7 +231,7 @@ func (k *look) away(params []int) (shift float64, where probe) {
 	towards := make([]float64, len(k.z))
 	lines, directions, effects := make([]line, len(params)), make([][]float64, len(params)), make([]float64, len(params))
 	k.each(len(params), func(k *look, n int) { lines[n], directions[n], effects[n] = k.along(params[n]) })
-	if k.fine.ctx.Err() != nil {
+	if k.fine.Context().Err() != nil {
 		return math.NaN(), probe{}
 	}
 	for n, i := range params {
@@ -274,18 +275,18 @@ func (k *look) draws(params []int) (shift float64, all line) {
 	}
 	k.each(priorDraws, func(k *look, i int) {
 		p := &all[i]
-		p.coarse = min(k.coarse.logLikelihood(p.theta)-mass-(k.coarseTop-k.fineTop), 300)
+		p.coarse = min(k.coarse.LogLikelihood(p.theta)-mass-(k.coarseTop-k.fineTop), 300)
 		if k.lent != nil && p.coarse < nothing {
 			// If shape.Lender fails, its log likelihood is −∞, and the reference is used.
-			if p.fine = k.lent.logLikelihood(p.theta) - mass; p.fine < nothing && !math.IsInf(p.fine, -1) {
+			if p.fine = k.lent.LogLikelihood(p.theta) - mass; p.fine < nothing && !math.IsInf(p.fine, -1) {
 				return
 			}
 		}
-		p.fine = min(k.fine.logLikelihood(p.theta)-mass, 300)
+		p.fine = min(k.fine.LogLikelihood(p.theta)-mass, 300)
 	})
 	u := make([][]float64, priorDraws)
 	for i, p := range all {
-		if u[i] = make([]float64, d); k.fine.density.Unconstrain(u[i], p.theta) != nil {
+		if u[i] = make([]float64, d); k.fine.Density.Unconstrain(u[i], p.theta) != nil {
 			copy(u[i], k.at.X) // the draw is on the edge of the support
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
 // Compare compares a Setup with the reference at the modes of c. The points in `own` are
@@ -28,26 +29,6 @@ func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate
 	return c.certify(coarse)
 }
 
-// Seconds returns the time, in seconds, that it takes to solve the equations once at the
-// first mode. The result is the median of five measurements. Seconds returns NaN if the
-// equations cannot be solved.
-func (c *Certifier) Seconds(s probode.Setup) float64 {
-	x, err := newEvaluator(c.ctx, c.p, s)
-	if err != nil {
-		return math.NaN()
-	}
-	var all []float64
-	for range 5 {
-		begin := time.Now()
-		if _, _, err := x.at(c.Mode()); err != nil {
-			return math.NaN()
-		}
-		all = append(all, time.Since(begin).Seconds())
-	}
-	slices.Sort(all)
-	return all[2]
-}
-
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference), Names: c.p.Names()}
@@ -55,7 +36,7 @@ func (c *Certifier) header(coarse probode.Setup) *Certificate {
 		out.Method = coarse.Method.String()
 	}
 	out.StepSize = coarse.StepSize()
-	out.Tolerance, _ = tolerance(coarse)
+	out.Tolerance, _ = compare.Tolerance(coarse)
 	for _, k := range c.assessed {
 		out.Params = append(out.Params, c.p.Params[k].Name)
 	}
@@ -64,7 +45,7 @@ func (c *Certifier) header(coarse probode.Setup) *Certificate {
 
 func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	out := c.header(coarse)
-	x, err := newEvaluator(c.ctx, c.p, coarse)
+	x, err := compare.New(c.ctx, c.p, coarse)
 	if err != nil {
 		return nil, err
 	}
@@ -82,12 +63,13 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	return out, nil
 }
 
-func (c *Certifier) fill(m *anchor, x *evaluator) error {
-	expected, ll, err := x.at(m.at.theta)
-	if err != nil {
-		return err
+func (c *Certifier) fill(m *anchor, x *compare.Solver) error {
+	to := x.At(m.at.theta)
+	if to.Err != nil {
+		return to.Err
 	}
-	d, shift := m.at.shift(expected)
+	var err error
+	d, shift := m.at.shift(to.Expected)
 	m.D, m.Bound, m.KL, m.TV = d, d*m.at.focus(c.assessed), d*d/2, math.Erf(d/(2*math.Sqrt2))
 	if m.at.own != nil {
 		m.Bound *= math.Sqrt2
@@ -104,13 +86,13 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 		m.Shift = append(m.Shift, shift[k])
 		m.SD = append(m.SD, m.at.sd[k]*math.Abs(m.at.dtheta[k]))
 	}
-	if m.D < noDifference {
-		if err := suspect(m); err != nil {
-			return err
-		}
+	if m.D < noDifference && !slices.ContainsFunc(m.at.data, func(o shape.Datum) bool {
+		return slices.ContainsFunc(o.Jacobian, func(v float64) bool { return v != 0 })
+	}) {
+		return errors.New("certify: no parameter affects the data that the two solvers predict; if f has a pulse between their steps, declare it as an event")
 	}
 	if m.Found && m.D <= limitD && m.Moved < vanished {
-		look := newLook(m.at, x, ll)
+		look := newLook(m.at, x, to.LogLikelihood)
 		look.lent = c.lent
 		away, p := look.away(c.assessed)
 		m.Unsolved = look.unsolved
@@ -122,17 +104,4 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 		}
 	}
 	return nil
-}
-
-// suspect checks a mode at which both setups predict the same: both may have stepped over
-// the same pulse. It compares with many equal steps, and fails if no parameter affects
-// the data.
-func suspect(m *anchor) error {
-	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
-	for _, o := range m.at.data {
-		if slices.ContainsFunc(o.Jacobian, func(v float64) bool { return v != 0 }) {
-			return nil
-		}
-	}
-	return errors.New("certify: no parameter affects the data that the two solvers predict; if f has a pulse between their steps, declare it as an event")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 )
 
 // EnoughSettings holds the options of LargestEnough.
@@ -104,38 +105,13 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	for _, m := range known {
 		c.AddMode(m)
 	}
-	t, err := c.trials(s)
-	if err != nil {
-		return nil, err
-	}
-	t.coarse, t.look = p.Setup, s.Modes == nil
-	return t.search()
-}
-
-// Enough does the same as LargestEnough, but at the modes of c and for several setups.
-// The same draws are used for all setups.
-func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
-	shared, err := c.trials(s)
-	if err != nil {
-		return nil, err
-	}
-	var out []*Enough
-	for _, coarse := range setups {
-		try := *shared
-		try.coarse = coarse.Or(c.p.Setup)
-		e, err := try.search()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
-func (c *Certifier) trials(s EnoughSettings) (*trials, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)
-	return &trials{c: c, s: s, draws: draws, lost: lost}, err
+	if err != nil {
+		return nil, err
+	}
+	t := &trials{c: c, s: s, coarse: p.Setup, draws: draws, lost: lost, look: s.Modes == nil}
+	return t.search()
 }
 
 type trials struct {
@@ -152,7 +128,7 @@ func (t *trials) search() (*Enough, error) {
 	const enough = 3 // successive levels
 	shortest, _ := spans(t.c.p)
 	size, factor, least := shortest/5, 2.0, shortest/1e5
-	_, controlled := tolerance(t.coarse)
+	_, controlled := compare.Tolerance(t.coarse)
 	if controlled {
 		size, factor, least = 0.1, math.Sqrt(10), 1e-13
 	}
@@ -198,10 +174,10 @@ func (t *trials) search() (*Enough, error) {
 		out.Levels = append(out.Levels, *l)
 	}
 	if passed := t.passed(); len(passed) >= enough {
-		found := Sized(t.coarse, passed[0].Size)
+		found := compare.Sized(t.coarse, passed[0].Size)
 		out.Found, out.At, out.Setup = true, *passed[0], describe(found)
 		out.StepSize = found.StepSize()
-		out.Tolerance, _ = tolerance(found)
+		out.Tolerance, _ = compare.Tolerance(found)
 	}
 	return out, nil
 }
@@ -236,7 +212,7 @@ func (t *trials) try(size float64) error {
 
 func (t *trials) measure(l *Level) {
 	l.D, l.Shift = math.Inf(1), math.Inf(1)
-	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, l.Size))
+	x, err := compare.New(t.c.ctx, t.c.p, compare.Sized(t.coarse, l.Size))
 	if err == nil { // there is an error if, for example, no grid can have this step
 		l.D, l.Shift = t.effect(x)
 	}
@@ -260,7 +236,7 @@ func (t *trials) confirm(l *Level) error {
 	if !t.look {
 		return nil
 	}
-	found, err := t.c.search(Sized(t.coarse, l.Size), t.s.Seed)
+	found, err := t.c.search(compare.Sized(t.coarse, l.Size), t.s.Seed)
 	if t.c.ctx.Err() != nil {
 		return t.c.ctx.Err()
 	}
@@ -268,7 +244,7 @@ func (t *trials) confirm(l *Level) error {
 		l.Enough = false
 		return nil
 	}
-	if found, err = t.c.verified(Sized(t.coarse, l.Size), found); err != nil {
+	if found, err = t.c.verified(compare.Sized(t.coarse, l.Size), found); err != nil {
 		return err
 	}
 	known := len(t.c.reached())
@@ -288,7 +264,7 @@ func (t *trials) confirm(l *Level) error {
 // effect returns the larger of the maximum at the modes and the 95 % quantile at all
 // modes and draws, for D and the shift. A draw at which the reference fails counts as
 // infinite.
-func (t *trials) effect(x *evaluator) (d, shift float64) {
+func (t *trials) effect(x *compare.Solver) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64
 	for _, m := range modes {
@@ -316,12 +292,12 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
-	expected, _, err := x.at(at.theta)
-	if err != nil {
+func (t *trials) at(x *compare.Solver, at *expansion) (d, most float64) {
+	to := x.At(at.theta)
+	if to.Err != nil {
 		return math.Inf(1), math.Inf(1)
 	}
-	d, shift := at.shift(expected)
+	d, shift := at.shift(to.Expected)
 	for _, k := range t.c.assessed {
 		most = max(most, math.Abs(shift[k]))
 	}

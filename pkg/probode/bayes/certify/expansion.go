@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
@@ -19,7 +20,7 @@ import (
 // ∂m/∂u.
 type expansion struct {
 	shape.Point
-	x       *evaluator
+	x       *compare.Solver
 	data    []shape.Datum
 	own     []int         // indices of the parameters of likelihoods
 	theta   []float64     // X on the natural scale
@@ -45,32 +46,32 @@ type expansion struct {
 
 // expand takes central differences with the steps `widths` (nil: 1e-4) if the solver has
 // no derivatives.
-func expand(x *evaluator, u, widths []float64) (*expansion, error) {
+func expand(x *compare.Solver, u, widths []float64) (*expansion, error) {
 	d := len(u)
-	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
+	l := &expansion{x: x, own: ownParams(x.Density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
 	l.X = slices.Clone(u)
-	lp := x.density.Constrain(l.theta, u)
+	lp := x.Density.Constrain(l.theta, u)
 	if math.IsInf(lp, -1) {
 		return nil, errors.New("certify: the density of the prior is zero at this point")
 	}
-	m, ll, err := x.at(l.theta)
-	if err != nil {
-		return nil, err
+	at := x.At(l.theta)
+	if at.Err != nil {
+		return nil, at.Err
 	}
-	if math.IsNaN(ll) || math.IsInf(ll, 0) {
+	if ll := at.LogLikelihood; math.IsNaN(ll) || math.IsInf(ll, 0) {
 		return nil, errors.New("certify: the likelihood is zero")
 	}
-	l.m, l.Value = m, lp+ll
-	for k := range x.surface.Steps {
-		if x.surface.Steps[k] = 1e-4; widths != nil {
-			x.surface.Steps[k] = widths[k]
+	l.m, l.Value = at.Expected, lp+at.LogLikelihood
+	for k := range x.Surface().Steps {
+		if x.Surface().Steps[k] = 1e-4; widths != nil {
+			x.Surface().Steps[k] = widths[k]
 		}
 	}
-	if !x.surface.Expand(&l.Point) {
-		return nil, cmp.Or(x.ctx.Err(), errNoDerivatives)
+	if !x.Surface().Expand(&l.Point) {
+		return nil, cmp.Or(x.Context().Err(), errNoDerivatives)
 	}
-	l.data = x.surface.Data()
-	x.density.Slopes(l.dtheta, u)
+	l.data = x.Surface().Data()
+	x.Density.Slopes(l.dtheta, u)
 	for k := range d {
 		// If neither the data nor the prior determines a coordinate, adding 1e-4 to the
 		// diagonal makes its standard deviation 100.
@@ -133,15 +134,15 @@ func (l *expansion) average() {
 // and says at a mode how the balance of data and prior depends on σ: the larger σ, the
 // farther the prior pulls. Where a kink makes a term jump at a mode, its average, zero,
 // replaces it.
-func (l *expansion) cross(x *evaluator) *mat.SymDense {
+func (l *expansion) cross(x *compare.Solver) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
 	for _, k := range l.own {
 		const h = 1e-3
 		for _, sign := range []float64{-1, 1} {
 			v[k] = l.X[k] + sign*h
-			x.density.Constrain(theta, v)
-			for i, o := range x.surface.DataAt(l.m, theta) {
+			x.Density.Constrain(theta, v)
+			for i, o := range x.Surface().DataAt(l.m, theta) {
 				if o.Information == 0 || o.Kinked {
 					continue
 				}

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
@@ -36,16 +37,16 @@ func (l *expansion) misfits() bool {
 // pull compares the first-order shift of each parameter, from the expected data of x,
 // with that from the slope of the log posterior of x, and returns the largest difference
 // in standard deviations.
-func (l *expansion) pull(x *evaluator) (most float64, err error) {
-	expected, _, err := x.at(l.theta)
-	if err != nil {
-		return math.NaN(), err
+func (l *expansion) pull(x *compare.Solver) (most float64, err error) {
+	to := x.At(l.theta)
+	if to.Err != nil {
+		return math.NaN(), to.Err
 	}
-	_, shift := l.shift(expected)
-	copy(x.surface.Steps, l.widths())
+	_, shift := l.shift(to.Expected)
+	copy(x.Surface().Steps, l.widths())
 	at := shape.Point{X: l.X}
-	if !x.surface.Expand(&at) {
-		return math.NaN(), cmp.Or(x.ctx.Err(), errNoDerivatives)
+	if !x.Surface().Expand(&at) {
+		return math.NaN(), cmp.Or(x.Context().Err(), errNoDerivatives)
 	}
 	moved := at.Slope()
 	moved.SubVec(moved, l.slope)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -27,8 +28,8 @@ type Certifier struct {
 	ctx       context.Context
 	p         *bayes.Posterior
 	reference probode.Setup
-	fine      *evaluator // evaluator of the reference
-	lent      *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
+	fine      *compare.Solver // evaluator of the reference
+	lent      *compare.Solver // evaluator of shape.Lender; nil if the reference is not an accurate solver
 	assessed  []int
 	noClimb   bool
 	modes     []anchor
@@ -54,13 +55,13 @@ func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier,
 	if by.Mesh == nil && by.Method == nil {
 		by.Mesh = reference.Accurate{}
 	}
-	fine, err := newEvaluator(ctx, p, by)
+	fine, err := compare.New(ctx, p, by)
 	if err != nil {
 		return nil, err
 	}
 	c := &Certifier{ctx: ctx, p: p, reference: by, fine: fine}
 	if _, ok := by.Mesh.(reference.Accurate); ok {
-		if c.lent, err = newEvaluator(ctx, p, shape.Lender); err != nil {
+		if c.lent, err = compare.New(ctx, p, shape.Lender); err != nil {
 			return nil, err
 		}
 	}
@@ -70,15 +71,6 @@ func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier,
 		}
 	}
 	return c, nil
-}
-
-// Mode returns the first mode that a climb has reached, or nil if no climb has reached a
-// mode.
-func (c *Certifier) Mode() []float64 {
-	if all := c.reached(); len(all) > 0 {
-		return all[0].at.theta
-	}
-	return nil
 }
 
 func (c *Certifier) reached() (out []anchor) {
@@ -130,12 +122,12 @@ func (c *Certifier) verified(coarse probode.Setup, from [][]float64) ([][]float6
 		if m.at == nil || m.Moved < vanished {
 			continue
 		}
-		x, err := newEvaluator(c.ctx, c.p, coarse)
+		x, err := compare.New(c.ctx, c.p, coarse)
 		if err != nil {
 			return nil, err
 		}
 		u := make([]float64, len(theta))
-		if err := c.fine.density.Unconstrain(u, theta); err != nil {
+		if err := c.fine.Density.Unconstrain(u, theta); err != nil {
 			return nil, err
 		}
 		l, found, err := climb(x, u)
@@ -174,8 +166,23 @@ func (c *Certifier) AddMode(from []float64) {
 			return // the mode is known; but a climb from far away is kept, because it begins at a phantom mode
 		}
 	}
-	m.OwnD = ownError(m.at)
+	m.OwnD = c.ownError(m.Theta)
 	c.modes = append(c.modes, m)
+}
+
+// ownError returns D between the reference and a finer Setup, and with many equal steps if
+// the reference has stepped over a pulse. It is NaN if the finer Setup fails.
+func (c *Certifier) ownError(theta []float64) float64 {
+	points := compare.Points{Posterior: c.p, Theta: [][]float64{theta}}
+	own, err := points.Differences(c.ctx, c.reference, compare.Finer(c.reference.Or(c.p.Setup)))
+	if err != nil {
+		return math.NaN()
+	}
+	pulse, err := points.Unseen(c.ctx, c.reference, []float64{own[0].D}, 0)
+	if err != nil {
+		return math.NaN()
+	}
+	return math.Max(own[0].D, pulse)
 }
 
 // reach keeps the result of a climb for the same start.
@@ -186,7 +193,7 @@ func (c *Certifier) reach(from []float64) anchor {
 	m := anchor{AtMode: unknown()}
 	m.From = slices.Clone(from)
 	u := make([]float64, len(from))
-	err := c.fine.density.Unconstrain(u, from)
+	err := c.fine.Density.Unconstrain(u, from)
 	if err == nil && c.noClimb {
 		if m.at, m.Found, err = expandNear(c.fine, u); err == nil && !m.Found {
 			err = fmt.Errorf("%s is not near a mode of the posterior", format4(from))
@@ -209,34 +216,34 @@ func (c *Certifier) ahead(u []float64) []float64 {
 	if c.lent == nil {
 		return u
 	}
-	a := c.lent.surface.Ascent(slices.Clone(u), c.lent.surface.Value(u))
-	a.Finish(c.lent.surface, 5e-8)
-	if c.ctx.Err() != nil || slices.Equal(a.X, u) || !(c.fine.surface.Value(a.X) >= c.fine.surface.Value(u)) {
+	a := c.lent.Surface().Ascent(slices.Clone(u), c.lent.Surface().Value(u))
+	a.Finish(c.lent.Surface(), 5e-8)
+	if c.ctx.Err() != nil || slices.Equal(a.X, u) || !(c.fine.Surface().Value(a.X) >= c.fine.Surface().Value(u)) {
 		return u
 	}
 	return a.X
 }
 
 // climb reports whether it ended within a hundredth of a standard deviation of the mode.
-func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
+func climb(x *compare.Solver, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
 	}
-	c := x.surface.Ascent(slices.Clone(l.X), l.Value)
-	for c.Steps < 50 && !c.Done && x.ctx.Err() == nil {
-		c.Step(x.surface)
+	c := x.Surface().Ascent(slices.Clone(l.X), l.Value)
+	for c.Steps < 50 && !c.Done && x.Context().Err() == nil {
+		c.Step(x.Surface())
 	}
 	// The second, smaller tolerance is needed only if the metric used by the ascent is
 	// inaccurate.
 	for _, tolerance := range []float64{1e-5, 5e-8} {
-		c.Finish(x.surface, tolerance)
-		if err := x.ctx.Err(); err != nil {
+		c.Finish(x.Surface(), tolerance)
+		if err := x.Context().Err(); err != nil {
 			return nil, false, err
 		}
 		if !slices.Equal(c.X, l.X) {
 			to, err := expand(x, c.X, l.widths())
 			if err != nil {
-				return l, false, x.ctx.Err()
+				return l, false, x.Context().Err()
 			}
 			l = to
 		}
@@ -249,7 +256,7 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 
 func (l *expansion) left() float64 {
 	if l.U != nil {
-		a := l.x.surface.Ascent(l.X, l.Value)
+		a := l.x.Surface().Ascent(l.X, l.Value)
 		a.Point = l.Point
 		rise, _ := a.Left(math.Inf(1))
 		return math.Sqrt(max(0, 2*rise))

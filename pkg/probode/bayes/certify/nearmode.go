@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 )
 
 // The functions in this file check whether a point is so close to a mode of the posterior
@@ -30,12 +32,12 @@ const (
 // not tested: near the edge of a prior the mode on that scale may be far away. All slopes
 // vanish there, so u is rejected if the likelihood is much larger in the middle of the
 // range.
-func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
+func expandNear(x *compare.Solver, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, finite differences can be
 	// computed only with small steps.
 	widths := []float64(nil)
 	for h := 1e-6; ; h /= 100 {
-		if l, err = expand(x, u, widths); err == nil || h < 1e-8 || x.ctx.Err() != nil {
+		if l, err = expand(x, u, widths); err == nil || h < 1e-8 || x.Context().Err() != nil {
 			break
 		}
 		widths = slices.Repeat([]float64{h}, len(u))
@@ -50,11 +52,11 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 		if full.At(k, k) >= 1 {
 			known = append(known, k)
 		} else if !(math.Abs(l.slope.AtVec(k)) <= steepestEdge) || l.largerInside(k) {
-			return l, false, x.ctx.Err()
+			return l, false, x.Context().Err()
 		}
 	}
 	near = !l.saddle() && l.stationary(&full, known)
-	return l, near, x.ctx.Err()
+	return l, near, x.Context().Err()
 }
 
 // stationary decides by gradient and density for the coordinates `known`; `full` is the
@@ -108,17 +110,17 @@ func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 		for k := range u {
 			u[k] = l.X[k] + step*direction[k]
 		}
-		mean += (l.Value - l.x.surface.Value(u)) / 2
+		mean += (l.Value - l.x.Surface().Value(u)) / 2
 	}
 	return mean
 }
 
 func (l *expansion) largerInside(k int) bool {
 	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
-	here := l.x.logLikelihood(l.theta)
+	here := l.x.LogLikelihood(l.theta)
 	for _, u[k] = range []float64{-4, -2, -1, 0, 1, 2, 4} {
-		l.x.density.Constrain(theta, u)
-		if l.x.logLikelihood(theta) > here+muchLarger {
+		l.x.Density.Constrain(theta, u)
+		if l.x.LogLikelihood(theta) > here+muchLarger {
 			return true
 		}
 	}

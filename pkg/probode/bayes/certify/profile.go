@@ -9,7 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/internal/pieces"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 )
 
 // A Profile holds the log likelihoods under several setups as functions of one parameter,
@@ -42,29 +42,24 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 		return nil, fmt.Errorf("certify: the profile has %d points from lo = %g to hi = %g: want at least 2 points, and lo < hi", n, lo, hi)
 	}
 	out := &Profile{Param: name}
+	points := compare.Points{Posterior: p}
 	for i := range n {
 		out.X = append(out.X, lo+(hi-lo)*float64(i)/float64(n-1))
+		points.Theta = append(points.Theta, slices.Clone(theta))
+		points.Theta[i][k] = out.X[i]
 	}
 	for _, s := range setups {
+		if _, err := compare.New(ctx, p, s); err != nil {
+			return nil, err
+		}
 		out.Setups = append(out.Setups, describe(s.Or(p.Setup)))
 		out.LogLikelihood = append(out.LogLikelihood, make([]float64, n))
 	}
-	_, err := pieces.Each(ctx, 0, n, nil, func() func(int) error {
-		all, failed := newEvaluators(ctx, p, setups)
-		at := slices.Clone(theta)
-		return func(i int) error {
-			if failed != nil {
-				return failed
+	err := points.Each(ctx, setups, func(i int, _ []*compare.Solver, at []compare.Solution) {
+		for m, s := range at {
+			if out.LogLikelihood[m][i] = s.LogLikelihood; s.Err != nil {
+				out.LogLikelihood[m][i] = math.NaN()
 			}
-			at[k] = out.X[i]
-			for m, x := range all {
-				_, ll, err := x.at(at)
-				if err != nil {
-					ll = math.NaN()
-				}
-				out.LogLikelihood[m][i] = ll
-			}
-			return ctx.Err()
 		}
 	})
 	if err != nil {
@@ -84,9 +79,9 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	}
 	mode := modes[0].at
 	best, most := c.assessed[0], 0.0
-	if x, err := newEvaluator(c.ctx, c.p, setups[0]); err == nil {
-		if m, _, err := x.at(mode.theta); err == nil {
-			_, shift := mode.shift(m)
+	if x, err := compare.New(c.ctx, c.p, setups[0]); err == nil {
+		if to := x.At(mode.theta); to.Err == nil {
+			_, shift := mode.shift(to.Expected)
 			for _, k := range c.assessed {
 				// Parameters of the likelihood are left out, because the differential
 				// equations do not depend on them.

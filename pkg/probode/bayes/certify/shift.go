@@ -48,7 +48,7 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 			// The reference predicts this observation with probability 1 and gives it no
 			// Fisher information. The Fisher information is therefore computed from the
 			// expected data of the other solver.
-			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
+			if w = l.x.Surface().DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}
 		}
@@ -84,7 +84,7 @@ func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 			var f [2]float64
 			for i, sign := range []float64{-1, 1} {
 				theta[k] = l.theta[k] + sign*h
-				f[i] = l.x.density.LogLikelihoodChange(l.m, shifted, theta)
+				f[i] = l.x.Density.LogLikelihoodChange(l.m, shifted, theta)
 			}
 			theta[k] = l.theta[k]
 			s := (f[1] - f[0]) / (2 * h) * l.dtheta[k]

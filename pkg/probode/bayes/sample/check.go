@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/catalog"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -51,62 +49,47 @@ func (c SolverCheck) String() string {
 	return fmt.Sprintf("the solver's error shifts no median by more than %.1g half-widths of its central 68 %% interval, and changes no probability by more than %.1g", math.Max(c.Shift, 1e-4), math.Max(c.Change, 1e-4))
 }
 
-// CheckSolver computes the log likelihoods of up to 100 draws, spread evenly over the
-// chains, with a more accurate solver. Under error control it is the solver of p with a
-// hundredth of the tolerance and halved steps, and otherwise catalog.Default with a
-// hundredth of the tolerance. The steps are halved because they may be limited by Max or
-// by the times of the data, and not by the tolerance. The draws are weighted as in
-// Reweight, and the weights shift the medians of the parameters. The target of the draws
-// must be Classical.
+// CheckSolver compares the log likelihoods of up to 100 draws, spread evenly over the
+// chains, with those by a more accurate solver (see compare.Finer). The differences weight
+// the draws as in Reweight, and the weights shift the medians of the parameters. The target
+// of the draws must be Classical.
 func CheckSolver(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, workers int) (c SolverCheck, err error) {
-	fine := p.Setup
-	mesh, ok := fine.Mesh.(probode.Adaptive)
-	if !ok {
-		fine = catalog.Default()
-		mesh = fine.Mesh.(probode.Adaptive)
-	}
-	mesh.Tolerance = mesh.Times(0.01)
-	fine.Mesh = mesh.Halved()
-	some := *chains
-	some.Draws, some.Generated = [][][]float64{evenly(chains.Draws, checked)}, [][][]float64{evenly(chains.Generated, checked)}
-	c.Draws = len(some.Draws[0])
+	points := compare.Points{Posterior: p, Theta: compare.Spread(chains.Draws, checked), Workers: workers}
+	c.Draws = len(points.Theta)
 	if c.Draws < 2 {
 		return c, nil
 	}
-	weighted, err := Reweight(ctx, p, &some, fine, workers)
+	all, err := points.Differences(ctx, p.Setup, compare.Finer(p.Setup))
 	if err != nil {
 		return c, err
 	}
-	w := make([]float64, c.Draws)
-	for i, l := range weighted.LogWeights[0] {
-		if w[i] = math.Exp(l); w[i] == 0 {
+	logs := make([]float64, c.Draws)
+	for i, d := range all {
+		if logs[i] = -d.LogLikelihood; !(logs[i] > math.Inf(-1)) {
+			logs[i] = math.Inf(-1)
 			c.Failed++
 		}
 	}
+	smooth, khat := diag.ParetoSmooth(logs)
+	weights, kish := diag.Weights([][]float64{smooth})
+	w := weights[0]
 	const equal = 1e-4 // square of the coefficient of variation
-	if c.KHat = math.Inf(-1); 1/diag.Kish(weighted.LogWeights)-1 > equal {
-		c.KHat = weighted.KHat
+	if c.KHat = math.Inf(-1); 1/kish-1 > equal {
+		c.KHat = khat
 	}
 	mean := stat.Mean(w, nil)
 	for _, v := range w {
 		c.Change += math.Abs(v/mean-1) / 2 / float64(len(w))
 	}
 	for k := range p.Params {
-		x := weighted.Parameter(k)[0]
+		x := make([]float64, c.Draws)
+		for i, theta := range points.Theta {
+			x[i] = theta[k]
+		}
 		quantile := func(z float64) float64 { return estimate.Quantile(x, nil, distuv.UnitNormal.CDF(z)) }
 		if spread := (quantile(1) - quantile(-1)) / 2; spread > 0 {
 			c.Shift = max(c.Shift, math.Abs(estimate.Quantile(x, w, 0.5)-quantile(0))/spread)
 		}
 	}
 	return c, nil
-}
-
-// evenly returns at most n rows, spread evenly over the chains.
-func evenly(chains [][][]float64, n int) (rows [][]float64) {
-	all := slices.Concat(chains...)
-	n = min(n, len(all))
-	for i := range n {
-		rows = append(rows, all[(i+1)*len(all)/n-1])
-	}
-	return rows
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -288,7 +289,7 @@ const mostStrain = 10
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	e := j.bound.Clone()
 	defer e.Bind(ctx)()
-	tried := evenly(chains.Draws, 40)
+	tried := compare.Spread(chains.Draws, 40)
 	var notes []string
 	for i := range j.p.Experiments {
 		r := e.Part(i)

@@ -20,7 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
-	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/catalog"
@@ -366,11 +366,8 @@ func (r *sampleRun) finish(ctx context.Context, words string) (again bool, err e
 // unseen compares the solver with very many equal steps at one draw, where f depends on
 // time. Two solvers with error control may both step over a short pulse.
 func (r *sampleRun) unseen(ctx context.Context, chains *mcmc.Chains) (float64, error) {
-	timed := slices.ContainsFunc(r.p.Experiments, func(x bayes.Experiment) bool { return x.Problem != nil && !x.Problem.Autonomous })
-	if all := chains.Pooled(); timed && len(all) > 0 {
-		return certify.Unseen(ctx, r.p, r.p.Setup, all[:1], []float64{0}, 0.01, r.settings.Workers)
-	}
-	return 0, nil
+	points := compare.Points{Posterior: r.p, Theta: compare.Spread(chains.Draws, 1), Workers: r.settings.Workers}
+	return points.Unseen(ctx, r.p.Setup, make([]float64, len(points.Theta)), 0.01)
 }
 
 // caution looks for an effect of the solver's error, for regions without draws and for
@@ -398,7 +395,7 @@ func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 			all = append(all, check.String())
 		}
 		if d, err := r.unseen(ctx, chains); err == nil && d > 0 {
-			all = append(all, fmt.Sprintf("caution: the solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps and short pulses of f as events", certify.ManySteps, d))
+			all = append(all, fmt.Sprintf("caution: the solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps and short pulses of f as events", compare.ManySteps, d))
 		}
 	}
 	for _, note := range chains.Notes {
