@@ -194,7 +194,7 @@ func computations(t *testing.T) (list []computation) {
 	integrated := *p
 	integrated.Method, integrated.Mesh, integrated.Alpha = filter.EK{Q: 2}, Through(0.5), 1
 	add("sample.Run, fenrir", func(ctx context.Context) (fmt.Stringer, error) {
-		c, err := sample.Run(ctx, &integrated, marginal.Integrated{}, short)
+		c, err := sample.Run(ctx, &integrated, sample.Deterministic{Integral: marginal.Fenrir}, short)
 		if err != nil {
 			return nil, err
 		}
@@ -328,12 +328,10 @@ func computations(t *testing.T) (list []computation) {
 		}
 		return say(r.Ranks), nil
 	})
-	add("marginal.Posterior", func(ctx context.Context) (fmt.Stringer, error) {
-		q, err := marginal.Posterior(ctx, p.Model, marginal.Settings{EK: filter.EK{Q: 2}, Mesh: Through(0.5), Diffusion: bayes.Known(1)})
-		if err != nil {
-			return nil, err
-		}
-		m, err := modes.Find(ctx, q, modes.Settings{Points: 20, Starts: 4})
+	add("modes.Find, fenrir", func(ctx context.Context) (fmt.Stringer, error) {
+		q := integrated
+		q.Integral = marginal.Fenrir
+		m, err := modes.Find(ctx, &q, modes.Settings{Points: 20, Starts: 4})
 		if err != nil {
 			return nil, err
 		}

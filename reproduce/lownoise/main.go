@@ -78,7 +78,7 @@ type search struct {
 	// climb estimates κ², starting from the last element of `diffusions`. Every climb
 	// except the last keeps κ² fixed.
 	diffusions []float64
-	dalton     bool
+	integral   bayes.Integral
 }
 
 // falling is for diffusion tempering [Beck et al. 2024]. The best κ² for FitzHugh–Nagumo
@@ -88,10 +88,10 @@ var falling = []float64{1e12, 1e10, 1e8, 1e6}
 var searches = []search{
 	{name: "least squares from the truth", truth: true},
 	{name: "least squares"},
-	{name: "Fenrir", diffusions: []float64{1e4}},
-	{name: "Fenrir, tempered", diffusions: falling},
-	{name: "DALTON", diffusions: []float64{1e4}, dalton: true},
-	{name: "DALTON, tempered", diffusions: falling, dalton: true},
+	{name: "Fenrir", diffusions: []float64{1e4}, integral: marginal.Fenrir},
+	{name: "Fenrir, tempered", diffusions: falling, integral: marginal.Fenrir},
+	{name: "DALTON", diffusions: []float64{1e4}, integral: marginal.DALTON},
+	{name: "DALTON, tempered", diffusions: falling, integral: marginal.DALTON},
 }
 
 func compute(ctx context.Context, searches []search, sets int, seed uint64) (*study, error) {
@@ -143,17 +143,13 @@ func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]
 	if w.diffusions == nil {
 		return climb(ctx, &bayes.Posterior{Model: m, Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Through(0.025)}}, from)
 	}
-	settings := marginal.Settings{EK: filter.EK{Q: 3}, Mesh: probode.Through(0.05), DALTON: w.dalton}
+	p := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: filter.EK{Q: 3}, Mesh: probode.Through(0.05)}, Integral: w.integral}
 	last := len(w.diffusions) - 1
+	var err error
 	for i, kappa2 := range w.diffusions {
-		settings.Diffusion = bayes.Known(kappa2)
-		if i == last {
-			m.Params = append(m.Params, bayes.Param{Name: "kappa2", Prior: distuv.LogNormal{Mu: math.Log(1e4), Sigma: 10}})
-			settings.Diffusion, from = bayes.Unknown("kappa2"), append(from[:len(from):len(from)], kappa2)
-		}
-		p, err := marginal.Posterior(ctx, m, settings)
-		if err != nil {
-			return nil, err
+		if p.Alpha = kappa2; i == last {
+			p.Params = append(p.Params, bayes.Param{Name: "kappa2", Prior: distuv.LogNormal{Mu: math.Log(1e4), Sigma: 10}})
+			p.AlphaParam, from = "kappa2", append(from[:len(from):len(from)], kappa2)
 		}
 		if from, err = climb(ctx, p, from); err != nil {
 			return nil, err

@@ -170,6 +170,6 @@ var remedies = []remedy{
 		return sample.Reweighted{Accurate: fine.Setup, Workers: 1}
 	}},
 	{name: "ignore the error, EK1", method: rodeoFilter, sampler: always(sample.Deterministic{})},
-	{name: "Fenrir", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(marginal.Integrated{})},
-	{name: "DALTON", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(marginal.Integrated{DALTON: true})},
+	{name: "Fenrir", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(sample.Deterministic{Integral: marginal.Fenrir})},
+	{name: "DALTON", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(sample.Deterministic{Integral: marginal.DALTON})},
 }

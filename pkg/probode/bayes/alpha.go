@@ -34,7 +34,7 @@ type CalibratedAlpha struct {
 // independent. The first experiment uses s.Seed itself, and the others use seeds derived
 // from s.Seed.
 func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*CalibratedAlpha, error) {
-	e, err := NewDensity(ctx, p)
+	e, err := newPaths(ctx, p)
 	if err != nil {
 		return nil, err
 	}

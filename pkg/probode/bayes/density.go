@@ -22,7 +22,7 @@ type Density struct {
 	transforms []transform
 	alpha      int // index of the parameter that is α, −1 if it is known
 	parts      []*Part
-	others     []*Density // made by With
+	others     []*Density // made by With and Integrated
 	noise      int        // total length of ξ for all experiments
 	theta      []float64  // θ of the last LogPosterior
 	terms      []float64  // log probabilities of the values that are not missing
@@ -47,8 +47,9 @@ type solveState struct {
 // A Part of a Density evaluates the likelihood of one experiment.
 type Part struct {
 	e      *Density
-	number int // index of the experiment
-	x      *Experiment
+	number int         // index of the experiment
+	x      *Experiment // as an Integral predicts it, if there is one
+	dim    int         // number of states at each time
 	path   probode.Path
 	held   probode.Path    // replaces path while held; usually nil
 	grid   probode.Gridded // path, if it has a grid
@@ -189,13 +190,13 @@ func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
-		e.fault = fmt.Errorf("bayes: %s: %w%s", e.at.describe(theta), &probode.PanicError{Value: v, Stack: debug.Stack()}, text.Lacking(v, e.at.x.Problem.Dim(), len(theta)))
+		e.fault = fmt.Errorf("bayes: %s: %w%s", e.at.describe(theta), &probode.PanicError{Value: v, Stack: debug.Stack()}, text.Lacking(v, e.at.dim, len(theta)))
 		e.err = e.fault
 	}
 }
 
 func (r *Part) describe(theta []float64) string {
-	d := r.x.Problem.Dim()
+	d := r.dim
 	n := min(r.row0, len(r.x.Data.T)-1)
 	return fmt.Sprintf("in Observe, in a likelihood or in a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
 }
@@ -379,7 +380,7 @@ func (r *Part) logLikelihood(theta []float64) float64 {
 }
 
 func (r *Part) row(n int, theta []float64) float64 {
-	d, c := r.x.Problem.Dim(), len(r.errors)
+	d, c := r.dim, len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]
 	if r.x.Observe != nil {
 		r.x.Observe(fit, r.x.Data.T[n], state, theta)

@@ -103,7 +103,7 @@ type backwardPass struct {
 }
 
 func newBackward(r *Part, p int) *backwardPass {
-	d, c := r.x.Problem.Dim(), len(r.errors)
+	d, c := r.dim, len(r.errors)
 	b := &backwardPass{weights: make([]float64, len(r.state)), scores: make([]float64, c), slopes: make([]float64, c*(d+p)),
 		at: make([]float64, d+p)}
 	b.Theta = make([]float64, len(r.theta))
@@ -194,7 +194,7 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 // weigh writes the derivatives with respect to the states to back.weights, and adds those
 // at fixed states to dtheta. It returns −∞ if one is not finite.
 func (r *Part) weigh(dtheta, theta []float64) float64 {
-	b, d := r.back, r.x.Problem.Dim()
+	b, d := r.back, r.dim
 	w := d + len(theta)
 	clear(b.weights)
 	ll := r.logLikelihood(theta)
@@ -257,7 +257,7 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 // observeSlopes has the order of Experiment.ObserveSlopes, and takes central differences
 // if that is nil.
 func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
-	d := r.x.Problem.Dim()
+	d := r.dim
 	x, t, w := r.state[n*d:(n+1)*d], r.x.Data.T[n], d+len(theta)
 	clear(dst)
 	switch {

@@ -38,6 +38,9 @@ type Posterior struct {
 	// values of the problems are used.
 	GridAt []float64
 
+	// Integral, if not nil, replaces the likelihood of the path.
+	Integral Integral
+
 	// Modes are the modes of the deterministic posterior, found by modes.Find. If Modes
 	// is not nil, the chains start near the given modes, and no new search is made.
 	Modes *Modes
@@ -268,6 +271,9 @@ func (p *Posterior) Describe() [][2]string {
 	}
 	if p.Scaling != probode.ScaleDefault {
 		out = append(out, [2]string{"noise", p.Scaling.String()})
+	}
+	if p.Integral != nil {
+		out = append(out, [2]string{"likelihood", p.Integral.String()})
 	}
 	for _, q := range p.Params {
 		out = append(out, [2]string{"prior " + q.Name, valueText(q.Prior)})

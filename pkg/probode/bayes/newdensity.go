@@ -29,9 +29,16 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 		}
 		e.transforms = append(e.transforms, t)
 	}
+	var paths *Density
+	if p.Integral != nil {
+		var err error
+		if paths, err = newPaths(ctx, p); err != nil {
+			return nil, err
+		}
+	}
 	values := 0
 	for i := range p.Experiments {
-		r, err := e.newPart(ctx, i)
+		r, err := e.newPart(ctx, i, paths)
 		if err != nil {
 			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
 		}
@@ -44,8 +51,21 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	return e, nil
 }
 
-func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
+// newPaths returns the density of p without its Integral.
+func newPaths(ctx context.Context, p *Posterior) (*Density, error) {
+	if p != nil && p.Integral != nil {
+		q := *p
+		q.Integral = nil
+		p = &q
+	}
+	return NewDensity(ctx, p)
+}
+
+func (e *Density) newPart(ctx context.Context, number int, paths *Density) (*Part, error) {
 	p, x := e.p, &e.p.Experiments[number]
+	if paths != nil {
+		return e.newPredicted(ctx, number, paths)
+	}
 	problem := x.Problem
 	if err := problem.Validate(); err != nil {
 		return nil, err
@@ -64,12 +84,37 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	if _, ok := path.(probode.Gridded); p.AlphaParam != "" && path.NoiseLen() > 0 && !ok {
 		return nil, fmt.Errorf("α is the parameter %q, but the noise scale of %v cannot be changed: give Alpha a fixed value", p.AlphaParam, p.Setup)
 	}
-	d, columns := problem.Dim(), x.Data.columns()
-	r := &Part{e: e, number: number, x: x, differ: newDiffer(columns), pick: pick, noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
-	r.on(path)
+	r := &Part{e: e, number: number, x: x, dim: problem.Dim(), pick: pick, noise: path.NoiseLen(), theta: slices.Clone(problem.Theta)}
 	for k := range problem.Theta {
 		r.param = append(r.param, p.index(x.param(k)))
 	}
+	r.begin(path)
+	return r, nil
+}
+
+// newPredicted returns the part of an experiment that the Integral predicts.
+func (e *Density) newPredicted(ctx context.Context, number int, paths *Density) (*Part, error) {
+	path, err := e.p.Integral.Bind(ctx, paths.Clone(), number)
+	if err != nil {
+		return nil, err
+	}
+	r := &Part{e: e, number: number, x: e.p.Experiments[number].predicted(), theta: make([]float64, len(e.p.Params))}
+	for k := range r.theta {
+		r.param = append(r.param, k)
+	}
+	for k := range r.x.Data.Names {
+		r.pick = append(r.pick, k)
+	}
+	r.dim = len(r.pick)
+	r.begin(path)
+	return r, nil
+}
+
+// begin gives r its path and its workspace.
+func (r *Part) begin(path probode.Path) {
+	p, x, columns := r.e.p, r.x, r.x.Data.columns()
+	r.differ, r.state = newDiffer(columns), make([]float64, len(x.Data.T)*r.dim)
+	r.on(path)
 	for k := range columns {
 		l := columnErrors{Likelihood: x.errors(k)}
 		if _, described := description(l.Likelihood); described { // use its own description, not that of an embedded likelihood
@@ -84,7 +129,6 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 		l.zeros, l.score = make([]float64, n*n), make([]float64, n)
 		r.errors = append(r.errors, l)
 	}
-	return r, nil
 }
 
 // Clone returns a density of the same posterior for another goroutine, with the same
@@ -125,9 +169,13 @@ func (r *Part) clone(e *Density) *Part {
 // equal Setup returns the same density. If e is cloned, all densities that With has
 // created are cloned, too.
 func (e *Density) With(s probode.Setup) (*Density, error) {
-	p := e.p.SolvedBy(s)
+	return e.as(e.p.SolvedBy(s))
+}
+
+// as returns the density of p, which differs from the posterior of e in Setup or Integral.
+func (e *Density) as(p *Posterior) (*Density, error) {
 	for _, d := range e.others {
-		if d.p.Setup.Equal(p.Setup) {
+		if d.p.Setup.Equal(p.Setup) && d.p.Integral == p.Integral {
 			return d, nil
 		}
 	}

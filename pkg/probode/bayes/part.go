@@ -64,7 +64,7 @@ func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
 // of the row to Expected.
 func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	r.e.bind(r, theta)
-	d := r.x.Problem.Dim()
+	d := r.dim
 	r.grid.Interpolator().Row(r.state[n*d:(n+1)*d], path, n)
 	return r.row(n, theta)
 }
@@ -79,7 +79,7 @@ func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own []
 		r.back = newBackward(r, len(theta))
 	}
 	r.e.bind(r, theta)
-	d, c := r.x.Problem.Dim(), len(r.errors)
+	d, c := r.dim, len(r.errors)
 	copy(r.state[n*d:(n+1)*d], x)
 	r.row0 = n
 	r.row(n, theta)

@@ -97,7 +97,7 @@ func (e *Density) pointwise(dst, fit, theta []float64) {
 // Quantities returns the names of the quantities that Generate writes.
 func (e *Density) Quantities() []string {
 	names := []string{"lp__"}
-	for i := range e.fit {
+	for i := range e.values() {
 		names = append(names, fmt.Sprintf("y_hat.%d", i+1))
 	}
 	for i := range e.terms {
@@ -112,9 +112,25 @@ func (e *Density) Quantities() []string {
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
 	rest := dst[e.statistics(len(dst)):]
-	copy(rest, expected)
-	e.pointwise(rest[len(expected):], expected, theta)
+	e.pointwise(rest[e.values():], expected, theta)
+	for _, r := range e.parts {
+		for range r.x.Data.Y {
+			n := copy(rest, expected[:e.columns(r)])
+			rest, expected = rest[n:], expected[len(r.errors):]
+		}
+	}
+}
+
+// columns returns the number of columns of the data, without those of an Integral.
+func (e *Density) columns(r *Part) int { return e.p.Experiments[r.number].Data.columns() }
+
+// values returns the number of values of the data, also missing ones.
+func (e *Density) values() (n int) {
+	for _, r := range e.parts {
+		n += len(r.x.Data.Y) * e.columns(r)
+	}
+	return n
 }
 
 // statistics is the index of the first expected value among the n quantities of a draw.
-func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }
+func (e *Density) statistics(n int) int { return n - e.values() - len(e.terms) }

@@ -34,7 +34,7 @@ import (
 // solver noise, add the new times to the data before sampling, as rows in which all
 // values are NaN.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
-	e, err := NewDensity(ctx, p)
+	e, err := newPaths(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []flo
 // equations cannot be solved are left out, and their number is returned. PredictPrior
 // panics if n < 0.
 func PredictPrior(ctx context.Context, p *Posterior, n int, times []float64, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
-	e, err := NewDensity(ctx, p)
+	e, err := newPaths(ctx, p)
 	if err == nil && times != nil {
 		e, err = e.atTimes(ctx, times)
 	}
@@ -124,7 +124,7 @@ func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	if err := e.Check(chains); err != nil {
 		return nil, err
 	}
-	at := e.statistics(len(chains.Quantities)) + len(e.fit) // index of the first log probability
+	at := e.statistics(len(chains.Quantities)) + e.values() // index of the first log probability
 	generated, logw := slices.Concat(chains.Generated...), slices.Concat(chains.LogWeights...)
 	if logw == nil {
 		logw = make([]float64, len(generated))

@@ -17,7 +17,7 @@ import (
 // with the drawn parameters, or if these parameters do not define a distribution of the
 // data.
 func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
-	e, err := NewDensity(ctx, p)
+	e, err := newPaths(ctx, p)
 	if err != nil {
 		return nil, nil, 0, err
 	}

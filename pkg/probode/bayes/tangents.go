@@ -124,7 +124,7 @@ func (r *Part) Tangents(theta, dtheta []float64) (rows []float64) {
 // expected writes to dst[i*m+k]. The states change only in the directions `moved`, by
 // `states`.
 func (r *Part) expected(dst, theta, dtheta []float64, m int, moved []int, states []float64) {
-	p, d, c := len(theta), r.x.Problem.Dim(), len(r.errors)
+	p, d, c := len(theta), r.dim, len(r.errors)
 	still, slopes, used := make([]float64, d), make([]float64, c*(d+p)), make([][]int, c)
 	for row := range r.x.Data.T {
 		x, moves := r.state[row*d:(row+1)*d], moved

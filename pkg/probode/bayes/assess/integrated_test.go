@@ -94,12 +94,12 @@ func TestIntegratedAgainstQuadrature(t *testing.T) {
 	}
 	mean, sd := assessMoments(t, 0, 0)
 	for _, c := range []struct {
-		of     marginal.Integrated
+		of     bayes.Integral
 		kappa2 float64
-	}{{marginal.Integrated{}, 1e-6}, {marginal.Integrated{}, 3}, {marginal.Integrated{DALTON: true}, 3}} {
+	}{{marginal.Fenrir, 1e-6}, {marginal.Fenrir, 3}, {marginal.DALTON, 3}} {
 		p := assessPosterior(0.5)
 		p.Method, p.Alpha = filter.EK{Q: 1}, c.kappa2
-		a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: c.of, MaxDraws: 600, Chains: mcmc.Settings{Draws: 600, Seed: 1}})
+		a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: sample.Deterministic{Integral: c.of}, MaxDraws: 600, Chains: mcmc.Settings{Draws: 600, Seed: 1}})
 		m, s := filterMoments(t, c.kappa2)
 		bias, ratio := (m-mean)/sd, s/sd
 		x := a.Candidates[1]
@@ -128,7 +128,7 @@ func TestIntegratedMissesAMode(t *testing.T) {
 	}
 	p := c.Posterior()
 	p.Method = filter.EK{Q: 2}
-	a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: marginal.Integrated{}, MaxDraws: 300, Chains: mcmc.Settings{Draws: 300, Seed: 1}})
+	a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: sample.Deterministic{Integral: marginal.Fenrir}, MaxDraws: 300, Chains: mcmc.Settings{Draws: 300, Seed: 1}})
 	if x := a.Candidates[1]; x.Verdict != assess.Matters || x.Inference.Sampler != "fenrir" {
 		t.Errorf("verdict on %+v\n%v", x, a)
 	}
@@ -147,7 +147,7 @@ func TestIntegratedErrors(t *testing.T) {
 			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Laplace{Scale: bayes.Known(1)}}
 		}},
 	} {
-		p, s := assessPosterior(0.5), assess.Settings{Candidates: at(0.5), Noise: marginal.Integrated{}}
+		p, s := assessPosterior(0.5), assess.Settings{Candidates: at(0.5), Noise: sample.Deterministic{Integral: marginal.Fenrir}}
 		p.Method = filter.EK{Q: 1}
 		c.change(p, &s)
 		if _, err := assess.Run(t.Context(), p, s); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -156,7 +156,7 @@ func TestIntegratedErrors(t *testing.T) {
 	}
 	p := assessPosterior(0.5)
 	p.Method = filter.EK{Q: 1}
-	if _, err := sample.Run(t.Context(), p, marginal.Integrated{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "κ²) is 0") {
+	if _, err := sample.Run(t.Context(), p, sample.Deterministic{Integral: marginal.Fenrir}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "κ²) is 0") {
 		t.Errorf("error %v: want one about κ²", err)
 	}
 }

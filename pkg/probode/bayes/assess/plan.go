@@ -14,7 +14,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
-	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
 // plan holds the posterior, the settings and the setups of an assessment.
@@ -59,7 +58,7 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 		return nil, errors.New("assess: there are no Candidates: want at least one")
 	}
 	pl.sort()
-	return pl, pl.checkReplaced()
+	return pl, pl.checkNoise()
 }
 
 // add adds a setup. If all steps are equal, the setup has the step size of the actual
@@ -104,19 +103,18 @@ func (pl *plan) sort() {
 	pl.setups = slices.CompactFunc(pl.setups, func(x, y setup) bool { return x.String() == y.String() })
 }
 
-// checkReplaced checks whether a sampler of sample.Replacer can replace the posterior of
-// every setup. Otherwise the failure would appear only after a long computation.
-func (pl *plan) checkReplaced() error {
-	r, ok := pl.s.Noise.(sample.Replacer)
-	if !ok {
+// checkNoise checks whether the sampler can draw from the posterior of every setup.
+// Otherwise the failure would appear only after a long computation.
+func (pl *plan) checkNoise() error {
+	if pl.s.Noise == nil {
 		return nil
 	}
 	for i := range pl.setups {
 		p := pl.frozen(i, pl.p.GridAt)
 		p.Alpha = 1
-		q, err := r.Replace(context.Background(), p)
+		d, err := bayes.NewDensity(context.Background(), p)
 		if err == nil {
-			_, err = bayes.NewDensity(context.Background(), q)
+			err = pl.s.Noise.Check(d)
 		}
 		if err != nil {
 			return fmt.Errorf("assess: %v: %w", &pl.setups[i], err)

@@ -36,7 +36,7 @@ func TestGradientOfEveryLaw(t *testing.T) {
 			m.Params = append(m.Params, bayes.Param{Name: "s", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}})
 			theta = append(theta, 1.3)
 		}
-		e := density(t, m, Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(.25), DALTON: c.dalton, Diffusion: bayes.Unknown("kappa2")})
+		e := density(t, m, settings{EK: filter.EK{Q: 2}, mesh: probode.Through(.25), dalton: c.dalton, diffusion: bayes.Unknown("kappa2")})
 		got := make([]float64, len(theta))
 		if _, err := e.LikelihoodGradient(got, nil, theta, nil); err != nil {
 			t.Errorf("%T, DALTON %t: %v", c.errors, c.dalton, err)

@@ -55,7 +55,7 @@ func TestLaplace(t *testing.T) {
 		{bayes.StudentT{Nu: bayes.Known(3), Sigma: bayes.Known(2)}, []float64{19.5, 8, 30, 14, 6}, .03},
 	} {
 		m := decay(c.errors, c.y...)
-		s := Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(.5), DALTON: true, Diffusion: bayes.Known(alpha)}
+		s := settings{EK: filter.EK{Q: 2}, mesh: probode.Through(.5), dalton: true, diffusion: bayes.Known(alpha)}
 		ll, err := density(t, m, s).LogLikelihood([]float64{.6}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestLaplace(t *testing.T) {
 // observation is not linear and the field is not affine.
 func TestLaplaceGaussian(t *testing.T) {
 	theta := []float64{.2, .2, 3}
-	s := Settings{EK: filter.EK{Q: 3}, Mesh: probode.Through(.1), DALTON: true, Diffusion: bayes.Known(10)}
+	s := settings{EK: filter.EK{Q: 3}, mesh: probode.Through(.1), dalton: true, diffusion: bayes.Known(10)}
 	m := neuron(t, true)
 	want, err := density(t, m, s).LogLikelihood(theta, nil)
 	if err != nil {
@@ -105,8 +105,8 @@ func TestLaplaceGaussian(t *testing.T) {
 	if got, err := density(t, m, s).LogLikelihood(theta, nil); err != nil || math.Abs(got-want) > 1e-5 {
 		t.Errorf("log likelihood %.9g, %v: want %.9g", got, err, want)
 	}
-	s.DALTON = false
-	if _, err := Posterior(context.Background(), m, s); err == nil || !strings.Contains(err.Error(), "use DALTON") {
+	s.dalton = false
+	if _, err := bayes.NewDensity(t.Context(), posterior(m, s)); err == nil || !strings.Contains(err.Error(), "or DALTON") {
 		t.Errorf("Fenrir with Student's t distribution: error %v", err)
 	}
 }

@@ -1,14 +1,6 @@
-// Package marginal builds posteriors whose likelihood is an integral over the uncertain
-// solution of the differential equation. A Gaussian filter computes the likelihood by
-// the Fenrir or the DALTON method (see filter.Marginal).
-//
-// Posterior returns a bayes.Posterior without solver noise. Fits, samplers and Laplace
-// approximations can use this posterior like any other. A path of this posterior does not
-// contain the solution of the equation. Instead, the path contains the mean and the
-// standard deviation of the predictive distribution of each observation. For log-normal
-// errors, the path contains the median of the observation and the standard deviation of
-// its logarithm. The Setup of the posterior must not be changed. To compare the filter
-// with another solver, compare the posterior distributions of the parameters.
+// Package marginal contains likelihoods that integrate over the uncertain solution of the
+// differential equation. A Gaussian filter computes them by the Fenrir or the DALTON
+// method (see filter.Marginal).
 package marginal
 
 import (
@@ -16,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
@@ -24,202 +15,102 @@ import (
 	"github.com/probode/probode/pkg/probode/filter"
 )
 
-// Settings holds the options of Posterior.
-type Settings struct {
-	filter.EK
-	// Mesh chooses the time grid. The observation times must be grid points, as with
-	// probode.Through and probode.Frozen.
-	Mesh probode.Mesh
-	// DALTON selects the DALTON method instead of the Fenrir method.
-	DALTON bool
-	// Diffusion is the diffusion κ² > 0 of the prior process for the solution: a known
-	// number, or a parameter of the model.
-	Diffusion bayes.Value
-}
-
-// Posterior returns the posterior distribution of the parameters of m. The likelihood is
-// an integral over the uncertain solution of the equation. With Fenrir, the measurement
-// errors must be Gaussian or log-normal. With DALTON, observations can have any
-// distribution with a smooth log density, such as the Poisson distribution. If the
-// errors are neither Gaussian nor log-normal, the integral over the solution is
-// approximated by Laplace's method. The filter linearises expected values that are not
-// linear in the state. If the errors are log-normal, the filter linearises the
-// logarithms of the expected values.
+// Fenrir and DALTON are likelihoods of posteriors whose Method is a filter.EK. The noise
+// scale α of the posterior is the diffusion κ² > 0 of the prior process for the solution:
+// a known number, or a parameter. The observation times must be grid points, as with
+// probode.Through and probode.Frozen.
+//
+// With Fenrir, the measurement errors must be Gaussian or log-normal. With DALTON,
+// observations can have any distribution with a smooth log density, such as the Poisson
+// distribution. If the errors are neither Gaussian nor log-normal, the integral over the
+// solution is approximated by Laplace's method. The filter linearises expected values
+// that are not linear in the state. If the errors are log-normal, the filter linearises
+// the logarithms of the expected values.
 //
 // To evaluate the log likelihood, Fenrir needs one forward and one backward pass of the
 // filter, and DALTON needs two forward passes. Laplace's method alternates DALTON's
 // forward pass over the data with a backward pass until the mode is found. A gradient
 // requires 2p evaluations of the log likelihood for p parameters.
-func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
-	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
-	of, err := bayes.NewDensity(ctx, original)
-	if err != nil {
-		return nil, err
-	}
-	names := original.Names()
-	diffusion := slices.Index(names, s.Diffusion.Name)
+const (
+	Fenrir likelihood = "fenrir"
+	DALTON likelihood = "dalton"
+)
+
+type likelihood string
+
+var _ bayes.Integral = Fenrir
+
+func (l likelihood) String() string { return string(l) }
+
+// Bind returns the path of experiment i.
+func (l likelihood) Bind(ctx context.Context, d *bayes.Density, i int) (probode.Path, error) {
+	post := d.Posterior()
+	ek, ok := post.Method.(filter.EK)
+	g := d.Part(i).Grid()
 	switch {
-	case s.Diffusion.Name != "" && diffusion < 0:
-		return nil, fmt.Errorf("marginal: the diffusion is named %q: want the name of a parameter of the model", s.Diffusion.Name)
-	case s.Diffusion.Name == "" && !(s.Diffusion.Value > 0):
-		return nil, fmt.Errorf("marginal: the diffusion is %g: want a number > 0", s.Diffusion.Value)
+	case !ok:
+		return nil, fmt.Errorf("%v: the method is %v: want ek0, ek1 or ckf", l, post.Method)
+	case post.AlphaParam == "" && post.Alpha == 0:
+		return nil, fmt.Errorf("%v: α (the diffusion κ²) is 0: want a number > 0 (such as a calibrated value) or a parameter with a prior", l)
+	case g != nil && g.Solver().Scaling() == probode.ScaleLocal:
+		return nil, fmt.Errorf("%v: the noise is scaled by local errors (ScaleLocal): want ScaleStep, so that α is the diffusion κ²", l)
 	}
-	mesh := &mesh{Settings: s, of: of, number: map[*probode.Problem]int{}, diffusion: diffusion}
-	out := &bayes.Posterior{Model: bayes.Model{Params: m.Params}, Setup: probode.Setup{Method: s.EK, Mesh: mesh}}
-	for i := range m.Experiments {
-		x := &m.Experiments[i]
-		own, err := predictive(x, m.Params, s.DALTON)
-		if err != nil {
-			return nil, fmt.Errorf("marginal: %s: %w", of.Part(i).Title(), err)
+	p := &path{dalton: l == DALTON, of: d, number: i, x: &post.Experiments[i], method: ek, diffusion: slices.Index(post.Names(), post.AlphaParam)}
+	for k := range p.x.Data.Y[0] {
+		of := p.x.Errors[min(k, len(p.x.Errors)-1)]
+		_, gaussian := of.(bayes.Gaussian)
+		_, logarithm := of.(bayes.LogNormal)
+		sloped := smooth(p.x, k)
+		if !gaussian && !logarithm && (l == Fenrir || sloped == nil) {
+			return nil, fmt.Errorf("%v: column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal, or DALTON if the log density of the errors is smooth", l, k+1, of)
 		}
-		mesh.number[own.Problem] = i
-		out.Experiments = append(out.Experiments, *own)
-	}
-	return out, nil
-}
-
-// predictive has two states for each column, mean and sd of the predictive distribution,
-// and with DALTON one for the extra term.
-func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
-	c := len(x.Data.Y[0])
-	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
-	var errs, spreads []bayes.Likelihood
-	var sds []string
-	for k := range c {
-		name := fmt.Sprintf("y%d", k+1)
-		if x.Data.Names != nil {
-			name = x.Data.Names[k]
-		}
-		sd := "predictive sd of " + name
-		predicted := bayes.Likelihood(bayes.Gaussian{Sigma: bayes.Unknown(sd)})
-		switch of := x.Errors[min(k, len(x.Errors)-1)].(type) {
-		case bayes.Gaussian:
-		case bayes.LogNormal:
-			predicted = bayes.LogNormal{Sigma: bayes.Unknown(sd)}
-		default:
-			if !dalton || smooth(x, k) == nil {
-				return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal, or use DALTON if the log density of the errors is smooth", k+1, of)
+		p.logarithm, p.laplace = append(p.logarithm, logarithm), append(p.laplace, sloped)
+		for _, y := range p.x.Data.Y {
+			if !math.IsNaN(y[k]) {
+				p.values++
 			}
 		}
-		data.Names, sds = append(data.Names, name), append(sds, sd)
-		errs, spreads = append(errs, predicted), append(spreads, bayes.Gaussian{Sigma: bayes.Known(1)})
 	}
-	data.Names, errs = append(data.Names, sds...), append(errs, spreads...)
-	if dalton {
-		data.Names, errs = append(data.Names, "evidence of the equation"), append(errs, term{})
+	p.own()
+	theta := slices.Clone(p.x.Problem.Theta)
+	if post.GridAt != nil {
+		theta = p.part.Theta(post.GridAt)
 	}
-	for n, y := range x.Data.Y {
-		row := slices.Clone(y)
-		for len(row) < len(errs) {
-			row = append(row, math.NaN())
-		}
-		if dalton && n == len(x.Data.Y)-1 {
-			row[2*c] = 0
-		}
-		data.Y = append(data.Y, row)
-	}
-	p := &probode.Problem{
-		Name: x.Problem.Name + ", integrated out", States: data.Names, X0: make([]float64, len(errs)), Span: x.Problem.Span,
-		F: func(dst []float64, _ float64, _, _ []float64) { // no other solver knows these states
-			for k := range dst {
-				dst[k] = math.NaN()
-			}
-		},
-	}
-	for _, q := range params {
-		p.Params = append(p.Params, q.Name)
-		p.Theta = append(p.Theta, q.Prior.Quantile(0.5))
-	}
-	return &bayes.Experiment{Name: x.Name, Problem: p, Data: data, Errors: errs}, nil
-}
-
-// term is a likelihood whose log probability equals the expected value m.
-type term struct{}
-
-func (term) Own() []bayes.Value                        { return nil }
-func (term) LogProb(_, m float64, _ []float64) float64 { return m }
-func (term) Slope(dst []float64, _, _ float64, _ []float64) {
-	dst[0] = 1
-}
-
-func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
-
-func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
-
-func (term) Information(dst []float64, _ float64, _ []float64) bool {
-	dst[0] = 0
-	return true
-}
-
-// mesh has paths of predictive means and standard deviations.
-type mesh struct {
-	Settings
-	of        *bayes.Density           // of the original posterior
-	number    map[*probode.Problem]int // of the experiment that a problem stands for
-	diffusion int                      // index of the parameter that is κ², −1 if it is known
-}
-
-func (m *mesh) String() string {
-	if m.DALTON {
-		return fmt.Sprintf("DALTON, κ² = %v, %v", m.Diffusion, m.Mesh)
-	}
-	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
-}
-
-func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
-	ek, ok := s.Method.(filter.EK)
-	if !ok {
-		return nil, fmt.Errorf("marginal: the method is %v: want filter.EK", s.Method)
-	}
-	i, ok := m.number[p]
-	if !ok {
-		return nil, fmt.Errorf("marginal: the mesh was not made for the model of %s", p.Title())
-	}
-	x := &m.of.Posterior().Experiments[i]
-	if !slices.Equal(times, x.Data.T) {
-		return nil, errors.New("marginal: predictive distributions are available only at the observation times")
-	}
-	path := &path{mesh: m, method: ek, number: i, x: x}
-	for k := range x.Data.Y[0] {
-		_, logarithm := x.Errors[min(k, len(x.Errors)-1)].(bayes.LogNormal)
-		path.logarithm = append(path.logarithm, logarithm)
-		path.laplace = append(path.laplace, smooth(x, k))
-	}
-	path.own()
-	if at == nil {
-		at = p.Theta
-	}
-	return path, path.follow(ctx, path.part.Theta(at))
+	return p, p.follow(ctx, theta)
 }
 
 type path struct {
-	*mesh
-	method  filter.EK
-	number  int
-	x       *bayes.Experiment // of the original posterior
-	part    *bayes.Part       // of the density that belongs to this path
-	of      *filter.Marginal
-	grid    *probode.Grid // on which `of` works
-	events  []float64     // times of the events on grid that depend on θ
-	predict []float64
+	dalton    bool
+	of        *bayes.Density // of the posterior without the integral
+	number    int            // of the experiment
+	x         *bayes.Experiment
+	part      *bayes.Part // of the experiment
+	values    int         // number of values that are not missing
+	method    filter.EK
+	diffusion int // index of the parameter that is κ², −1 if it is known
+	filter    *filter.Marginal
+	grid      *probode.Grid // of the filter
+	events    []float64     // times of the events on grid that depend on θ
+	predict   []float64
 
 	logarithm []bool                   // columns with log-normal errors, which are predicted on the log scale
 	laplace   []bayes.SlopedLikelihood // of columns that need Laplace's method; nil for others
 }
 
 func (p *path) own() {
-	p.part = p.mesh.of.Clone().Part(p.number)
+	p.part = p.of.Part(p.number)
 	p.predict = make([]float64, 2*len(p.x.Data.T)*len(p.x.Data.Y[0]))
 }
 
 func (p *path) NoiseLen() int { return 0 }
-func (p *path) Work() int     { return p.of.Work() }
+func (p *path) Work() int     { return p.filter.Work() }
 
 func (p *path) Clone() probode.Path {
 	c := *p
+	c.of = p.of.Clone()
 	c.own()
 	var err error
-	if c.of, err = p.on(p.grid); err != nil {
+	if c.filter, err = p.on(p.grid); err != nil {
 		panic("marginal: " + err.Error()) // p was made with the same arguments
 	}
 	return &c
@@ -237,17 +128,17 @@ func (p *path) eventTimes(theta []float64) (times []float64) {
 }
 
 func (p *path) on(grid *probode.Grid) (*filter.Marginal, error) {
-	return filter.NewMarginal(p.x.Problem, p.method, grid, p.x.Data.T, len(p.x.Data.Y[0]), p.DALTON)
+	return filter.NewMarginal(p.x.Problem, p.method, grid, p.x.Data.T, len(p.x.Data.Y[0]), p.dalton)
 }
 
 // follow builds a new grid if the time of an event has changed: its points must be the
 // times of data.
 func (p *path) follow(ctx context.Context, theta []float64) error {
 	times := p.eventTimes(theta)
-	if p.of != nil && slices.Equal(times, p.events) {
+	if p.filter != nil && slices.Equal(times, p.events) {
 		return nil
 	}
-	grid, err := probode.Setup{Method: p.method, Mesh: p.Mesh}.Grid(ctx, p.x.Problem, theta, p.x.Data.T)
+	grid, err := probode.Setup{Method: p.method, Mesh: p.of.Posterior().Mesh}.Grid(ctx, p.x.Problem, theta, p.x.Data.T)
 	if err != nil {
 		return err
 	}
@@ -255,12 +146,12 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 	if err != nil {
 		return err
 	}
-	p.grid, p.of, p.events = grid, of, times
+	p.grid, p.filter, p.events = grid, of, times
 	return nil
 }
 
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
-	alpha := p.Diffusion.Value
+	alpha := p.of.Posterior().Alpha
 	if p.diffusion >= 0 {
 		alpha = theta[p.diffusion]
 	}
@@ -275,30 +166,27 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 		e = &expansion{mean: make([]float64, values), sd: make([]float64, values), left: 100}
 		settled = func(x []float64) bool { return p.settled(e, x, theta) }
 	}
-	extra, err := p.of.Predict(ctx, p.predict, own, alpha, func(n int, x []float64, r *filter.Row) {
+	factor, err := p.filter.Predict(ctx, p.predict, own, alpha, func(n int, x []float64, r *filter.Row) {
 		p.look(n, x, r, theta, e)
 	}, settled)
 	if err != nil {
 		return err
 	}
 	if e != nil {
-		if extra += e.rest; math.IsNaN(extra) {
+		if factor += e.rest; math.IsNaN(factor) {
 			return errMode
 		}
 	}
 	c := len(p.x.Data.Y[0])
-	width := len(dst) / len(p.x.Data.T)
 	for n := range p.x.Data.T {
-		row := dst[n*width : (n+1)*width]
+		row := dst[n*(2*c+1) : (n+1)*(2*c+1)]
 		for k := range c {
 			row[k], row[c+k] = p.predict[2*(n*c+k)], p.predict[2*(n*c+k)+1]
 			if p.logarithm[k] {
 				row[k] = math.Exp(row[k])
 			}
 		}
-		if p.DALTON {
-			row[2*c] = extra
-		}
+		row[2*c] = factor / float64(max(p.values, 1))
 	}
 	return nil
 }

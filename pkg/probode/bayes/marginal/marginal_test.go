@@ -49,13 +49,24 @@ func neuron(t *testing.T, both bool, extra ...bayes.Param) bayes.Model {
 	return m
 }
 
-func density(t *testing.T, m bayes.Model, s Settings) *bayes.Density {
-	t.Helper()
-	p, err := Posterior(context.Background(), m, s)
-	if err != nil {
-		t.Fatal(err)
+type settings struct {
+	filter.EK
+	mesh      probode.Mesh
+	dalton    bool
+	diffusion bayes.Value
+}
+
+func posterior(m bayes.Model, s settings) *bayes.Posterior {
+	p := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.mesh, Scaling: probode.ScaleStep, Alpha: s.diffusion.Value}, AlphaParam: s.diffusion.Name, Integral: Fenrir}
+	if s.dalton {
+		p.Integral = DALTON
 	}
-	e, err := bayes.NewDensity(context.Background(), p)
+	return p
+}
+
+func density(t *testing.T, m bayes.Model, s settings) *bayes.Density {
+	t.Helper()
+	e, err := bayes.NewDensity(t.Context(), posterior(m, s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +81,7 @@ func TestValues(t *testing.T) {
 		dalton bool
 		want   float64
 	}{{.1, false, 22.807979362016}, {.1, true, 22.69640007774}, {.05, false, 22.658030939176}, {.05, true, 22.660656450271}} {
-		e := density(t, neuron(t, true), Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(c.h), DALTON: c.dalton, Diffusion: bayes.Known(1)})
+		e := density(t, neuron(t, true), settings{EK: filter.EK{Q: 2}, mesh: probode.Through(c.h), dalton: c.dalton, diffusion: bayes.Known(1)})
 		for _, e := range []*bayes.Density{e, e.Clone()} {
 			if ll, err := e.LogLikelihood(theta, nil); err != nil || math.Abs(ll-c.want) > 1e-8 {
 				t.Errorf("h = %g, DALTON %t: %.12f, %v: want %.12f", c.h, c.dalton, ll, err, c.want)
@@ -95,11 +106,11 @@ func TestSmallDiffusion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := density(t, m, Settings{EK: ek, Mesh: probode.Through(.05), Diffusion: bayes.Known(1e-10)})
+		e := density(t, m, settings{EK: ek, mesh: probode.Through(.05), diffusion: bayes.Known(1e-10)})
 		if got, err := e.LogLikelihood([]float64{.25, .2, 3}, nil); err != nil || math.Abs(got-want) > 2e-2 { // smoothing moves the mean by about its error
 			t.Errorf("Fenrir: %g, %v: want %g", got, err, want)
 		}
-		e = density(t, m, Settings{EK: ek, Mesh: probode.Through(.05), DALTON: true, Diffusion: bayes.Known(1e-10)})
+		e = density(t, m, settings{EK: ek, mesh: probode.Through(.05), dalton: true, diffusion: bayes.Known(1e-10)})
 		if ll, err := e.LogLikelihood([]float64{.25, .2, 3}, nil); err == nil || !strings.Contains(err.Error(), "rounding") {
 			t.Errorf("DALTON: %g, %v: want an error, because the two sums nearly cancel", ll, err)
 		}
@@ -118,12 +129,12 @@ func TestRounding(t *testing.T) {
 		}
 		for q := 1; q <= 3; q++ {
 			for kappa2 := 1e3; kappa2 > 1e-9; kappa2 /= 10 {
-				s := Settings{EK: filter.EK{Q: q}, Mesh: probode.Through(0.25), Diffusion: bayes.Known(kappa2)}
+				s := settings{EK: filter.EK{Q: q}, mesh: probode.Through(0.25), diffusion: bayes.Known(kappa2)}
 				want, err := density(t, c.Posterior().Model, s).LogLikelihood(theta, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.DALTON = true
+				s.dalton = true
 				got, err := density(t, c.Posterior().Model, s).LogLikelihood(theta, nil)
 				switch refused := err != nil && strings.Contains(err.Error(), "rounding"); {
 				case refused:
@@ -146,7 +157,7 @@ func TestGradient(t *testing.T) {
 	m := neuron(t, true, bayes.Param{Name: "kappa2", Prior: distuv.LogNormal{Sigma: 1}}, bayes.Param{Name: "sigma", Prior: distuv.LogNormal{Mu: -2, Sigma: 1}})
 	m.Experiments[0].Errors = []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}
 	for _, dalton := range []bool{false, true} {
-		e := density(t, m, Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(.1), DALTON: dalton, Diffusion: bayes.Unknown("kappa2")})
+		e := density(t, m, settings{EK: filter.EK{Q: 2}, mesh: probode.Through(.1), dalton: dalton, diffusion: bayes.Unknown("kappa2")})
 		theta, u, du := []float64{.22, .25, 2.9, 1.5, .12}, make([]float64, 5), make([]float64, 5)
 		if err := e.Unconstrain(u, theta); err != nil {
 			t.Fatal(err)
@@ -187,11 +198,7 @@ func TestModes(t *testing.T) {
 	}
 	accurate, sd := sds(&bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: reference.Accurate{}}})
 	for _, dalton := range []bool{false, true} {
-		p, err := Posterior(context.Background(), m, Settings{EK: filter.EK{Q: 3}, Mesh: probode.Through(.05), DALTON: dalton, Diffusion: bayes.Known(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, own := sds(p)
+		at, own := sds(posterior(m, settings{EK: filter.EK{Q: 3}, mesh: probode.Through(.05), dalton: dalton, diffusion: bayes.Known(1)}))
 		for k := range at {
 			if math.Abs(at[k]-accurate[k]) > .2*sd[k] || math.Abs(own[k]/sd[k]-1) > .1 {
 				t.Errorf("DALTON %t: parameter %d is %.4g ± %.2g: want about %.4g ± %.2g", dalton, k, at[k], own[k], accurate[k], sd[k])
@@ -201,33 +208,26 @@ func TestModes(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	good := Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(.1), Diffusion: bayes.Known(1)}
+	good := settings{EK: filter.EK{Q: 2}, mesh: probode.Through(.1), diffusion: bayes.Known(1)}
 	for _, c := range []struct {
 		want   string
-		change func(m *bayes.Model, s *Settings)
+		change func(p *bayes.Posterior)
 	}{
-		{"want bayes.Gaussian", func(m *bayes.Model, _ *Settings) {
-			m.Experiments[0].Errors = []bayes.Likelihood{bayes.Laplace{Scale: bayes.Known(1)}}
+		{"want bayes.Gaussian", func(p *bayes.Posterior) {
+			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Laplace{Scale: bayes.Known(1)}}
 		}},
-		{"the diffusion is 0", func(_ *bayes.Model, s *Settings) { s.Diffusion = bayes.Known(0) }},
-		{"no parameter", func(_ *bayes.Model, s *Settings) { s.Diffusion = bayes.Unknown("k") }},
-		{"order is 12", func(_ *bayes.Model, s *Settings) { s.Q = 12 }},
+		{"κ²) is 0", func(p *bayes.Posterior) { p.Alpha = 0 }},
+		{"no parameter", func(p *bayes.Posterior) { p.AlphaParam = "k" }},
+		{"order is 12", func(p *bayes.Posterior) { p.Method = filter.EK{Q: 12} }},
+		{"is not on the grid", func(p *bayes.Posterior) { p.Mesh = probode.Uniform(.3) }},
+		{"scaled by local errors", func(p *bayes.Posterior) { p.Scaling = probode.ScaleLocal }},
+		// Another solver fails instead of solving something else.
+		{"want ek0", func(p *bayes.Posterior) { *p = *p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}, Alpha: 1}) }},
 	} {
-		m, s := neuron(t, true), good
-		c.change(&m, &s)
-		if _, err := Posterior(context.Background(), m, s); err == nil || !strings.Contains(err.Error(), c.want) {
+		p := posterior(neuron(t, true), good)
+		c.change(p)
+		if _, err := bayes.NewDensity(t.Context(), p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v: want one with %q", err, c.want)
-		}
-	}
-	p, err := Posterior(context.Background(), neuron(t, true), good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Another solver fails instead of solving something else.
-	q := p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}})
-	if e, err := bayes.NewDensity(context.Background(), q); err == nil {
-		if ll, err := e.LogLikelihood([]float64{.2, .2, 3}, nil); err == nil {
-			t.Errorf("an accurate solver gives %g: want an error", ll)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package marginal
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -33,14 +32,7 @@ func TestMovingEvent(t *testing.T) {
 	for _, mesh := range []probode.Mesh{probode.Through(.05), probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}} {
 		for _, dalton := range []bool{false, true} {
 			m := lagged()
-			post, err := Posterior(context.Background(), m, Settings{EK: filter.EK{Q: 3}, Mesh: mesh, DALTON: dalton, Diffusion: bayes.Known(1e-2)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := bayes.NewDensity(context.Background(), post)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := density(t, m, settings{EK: filter.EK{Q: 3}, mesh: mesh, dalton: dalton, diffusion: bayes.Known(1e-2)})
 			other := e.Clone()
 			exact := func(lag float64) (ll float64) {
 				for n, at := range m.Experiments[0].Data.T {

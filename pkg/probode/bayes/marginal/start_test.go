@@ -49,7 +49,7 @@ func TestDatumAtStart(t *testing.T) {
 			if !dalton && !isNormal && !isLog {
 				continue
 			}
-			s := Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(.5), DALTON: dalton, Diffusion: bayes.Known(100)}
+			s := settings{EK: filter.EK{Q: 2}, mesh: probode.Through(.5), dalton: dalton, diffusion: bayes.Known(100)}
 			var ll [2]float64
 			for i, first := range []float64{math.NaN(), c.first} {
 				var err error
@@ -81,7 +81,7 @@ func TestLaplaceAtZero(t *testing.T) {
 			p.X0 = []float64{0, 0}
 			p.Events = probode.Doses(0, 8, 1.25)
 			x.Problem = &p
-			s := Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(.25), DALTON: true, Diffusion: bayes.Known(10)}
+			s := settings{EK: filter.EK{Q: 2}, mesh: probode.Through(.25), dalton: true, diffusion: bayes.Known(10)}
 			var err error
 			if ll[i], err = density(t, m, s).LogLikelihood([]float64{.6}, nil); err != nil {
 				t.Errorf("y = %g, %T: %v", y, errors, err)
@@ -110,7 +110,7 @@ func TestPredictionAtStart(t *testing.T) {
 		{bayes.StudentT{Nu: bayes.Known(3), Sigma: bayes.Known(2)}, 0, math.Sqrt(3)},
 		{bayes.Poisson{}, 20, math.Sqrt(20)},
 	} {
-		e := density(t, started(c.errors, c.start, math.NaN(), 3, 9, 11, 4, 6), Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(.5), DALTON: true, Diffusion: bayes.Known(100)})
+		e := density(t, started(c.errors, c.start, math.NaN(), 3, 9, 11, 4, 6), settings{EK: filter.EK{Q: 2}, mesh: probode.Through(.5), dalton: true, diffusion: bayes.Known(100)})
 		if _, err := e.LogLikelihood([]float64{.6}, nil); err != nil {
 			t.Fatal(err)
 		}

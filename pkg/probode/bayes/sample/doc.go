@@ -19,9 +19,9 @@
 //	ExpectedLikelihood   near p(θ | Y)               2 N                     to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
 //
-// Package marginal contains another sampler, Integrated, which draws from p(θ | Y).
-// Integrated computes the likelihood with a Gaussian filter, by the Fenrir or the DALTON
-// method. Each draw needs at least two passes of the filter.
+// Deterministic{Integral: marginal.Fenrir} and Deterministic{Integral: marginal.DALTON}
+// draw from p(θ | Y), and compute the likelihood with a Gaussian filter. Each draw needs at
+// least two passes of the filter.
 //
 // All samplers except ExpectedLikelihood and RedrawOnAccept are exact: apart from Monte
 // Carlo error, the draws have the distribution given in the table. For Reweighted, the

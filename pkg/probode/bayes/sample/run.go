@@ -85,15 +85,6 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		return nil, err
 	}
 	s.Names, s.Generated = p.Names(), e.Quantities()
-	drawn := p // the posterior of which the kernels know the density
-	if r, ok := sampler.(Replacer); ok {
-		if drawn, err = r.Replace(ctx, p); err != nil {
-			return nil, err
-		}
-		if e, err = bayes.NewDensity(ctx, drawn); err != nil {
-			return nil, err
-		}
-	}
 	if err := sampler.Check(e); err != nil {
 		return nil, err
 	}
@@ -120,12 +111,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		j.notes = append(j.notes, held)
 	}
 	if s.Start == nil || j.rule == nil {
-		if drawn != p && p.Modes != nil {
-			if drawn.Modes, err = refined(ctx, drawn, p.Modes, s); err != nil {
-				return nil, err
-			}
-		}
-		if j.modes, err = findModes(ctx, drawn, s, s.Start == nil); err != nil {
+		if j.modes, err = findModes(ctx, p, s, s.Start == nil); err != nil {
 			return nil, err
 		}
 		if j.rule == nil {

@@ -12,7 +12,7 @@ import (
 
 // A Sampler is an algorithm that draws θ, alone or together with ξ. Every Sampler, from
 // this package or another package, can be used with Run, Store, Compare, and package
-// assess. A Sampler may also implement Proposer, Replacer, Preparer, Finisher, Quantifier
+// assess. A Sampler may also implement Proposer, Preparer, Finisher, Quantifier
 // or Learner, and its kernels may implement Tuned.
 type Sampler interface {
 	// String returns a short name for tables.
@@ -104,16 +104,6 @@ type Preparer interface {
 	// kernel uses a clone of the density d. modes searches for the modes of the
 	// deterministic posterior, or returns the modes if they are already known.
 	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
-}
-
-// A Replacer is a Sampler that draws not from the given posterior, but from another
-// posterior with the same parameters. Run searches for the modes of the other posterior,
-// and passes the density of the other posterior to Check and Kernel. The kernel generates
-// the quantities of the given posterior.
-type Replacer interface {
-	Sampler
-	// Replace returns the posterior that the sampler uses in place of p.
-	Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error)
 }
 
 // A Finisher is a Sampler that processes the chains after they are complete.

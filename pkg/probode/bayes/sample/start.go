@@ -133,24 +133,6 @@ func inside(e *bayes.Density, theta, u []float64) {
 	}
 }
 
-// refined returns the modes of p. The argument `found` holds the modes of the same model
-// with another solver. The search begins at the modes in `found`, some of which may not
-// be modes of p. Because p may have further modes, the search also begins at a few draws
-// from the prior. If the search fails, refined() returns `found`.
-func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
-	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
-	for _, m := range found.Modes {
-		if m.Theta != nil {
-			search.From = append(search.From, m.Theta)
-		}
-	}
-	fine, err := modes.Find(ctx, p, search)
-	if err != nil {
-		return found, ctx.Err()
-	}
-	return fine, nil
-}
-
 // proposal returns the default proposal rule for a posterior with the given modes.
 func proposal(modes []*bayes.Mode) mcmc.Rule {
 	if modes[0].Shape == nil {

@@ -134,7 +134,7 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 		for k := range d {
 			if any, solved := r.Depends(k, len(blocks) > 0); any {
 				p.cols, p.solved = append(p.cols, k), append(p.solved, solved)
-				s.sloped = s.sloped && (!solved || x.Problem.FTheta != nil)
+				s.sloped = s.sloped && (!solved || x.Problem.FTheta != nil && e.Posterior().Integral == nil)
 			}
 		}
 		for i, b := range blocks {

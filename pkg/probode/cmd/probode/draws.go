@@ -21,8 +21,8 @@ var samplers = []sample.Sampler{
 	sample.PseudoMarginal{Correlation: 0.99},
 	sample.ExpectedLikelihood{},
 	sample.RedrawOnAccept{},
-	marginal.Integrated{},
-	marginal.Integrated{DALTON: true},
+	sample.Deterministic{Integral: marginal.Fenrir},
+	sample.Deterministic{Integral: marginal.DALTON},
 }
 
 func samplerName(s sample.Sampler) string {

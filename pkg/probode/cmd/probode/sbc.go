@@ -48,7 +48,7 @@ const leastRanks = 3
 func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
 	all := append(slices.Clone(samplers), sample.Reweighted{})
-	all = slices.DeleteFunc(all, func(s sample.Sampler) bool { _, needsFilter := s.(sample.Replacer); return needsFilter })
+	all = slices.DeleteFunc(all, func(s sample.Sampler) bool { d, is := s.(sample.Deterministic); return is && d.Integral != nil })
 	var names []string
 	for _, s := range all {
 		names = append(names, samplerName(s))

@@ -100,9 +100,9 @@ func (r *request) likelihood(ctx context.Context, p *probode.Problem, a *answer)
 	for _, name := range p.Params {
 		m.Params = append(m.Params, bayes.Param{Name: name, Prior: distuv.LogNormal{Sigma: 1}})
 	}
-	q, err := marginal.Posterior(ctx, m, marginal.Settings{EK: r.method(), Mesh: probode.Uniform(r.Step), DALTON: r.What == "dalton", Diffusion: bayes.Known(1)})
-	if err != nil {
-		return nil, err
+	q := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: r.method(), Mesh: probode.Uniform(r.Step), Alpha: 1}, Integral: marginal.Fenrir}
+	if r.What == "dalton" {
+		q.Integral = marginal.DALTON
 	}
 	e, err := bayes.NewDensity(ctx, q)
 	return func() (err error) {
