@@ -56,7 +56,7 @@ def compare(model, asked, work):
     tolerance, here = None, [sys.executable, pathlib.Path(__file__).resolve()]
     for seed in range(1, asked.runs + 1):
         draws = work / f"{model}-{seed}"
-        ours = run(work / "probode", "sample", *MODELS[model][0], "-chains", 4, "-draws", asked.draws, "-seed", seed, "-workers", 1, "-quiet", "-dir", draws)
+        ours = run(work / "probode", "sample", *MODELS[model][0], "-chains", 4, "-draws", asked.draws, "-seed", seed, "-quiet", "-dir", draws)
         if tolerance is None:
             print(f"{model}: {ours[0].splitlines()[0]}", flush=True)
             found = json.loads(run(*here, "error", model, draws)[0])

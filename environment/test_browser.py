@@ -375,8 +375,8 @@ def guarded(browser):
     folder = OUT / "guarded"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    path = folder / "ranks.html"
-    subprocess.run(["go", "run", "./pkg/probode/cmd/probode", "sbc", "-scheme", "deterministic", "-sets", "20", "-quiet", "-out", path],
+    path = folder / "paths.html"
+    subprocess.run(["go", "run", "./pkg/probode/cmd/probode", "solve", "-problem", "fhn", "-step", "0.1", "-paths", "20", "-out", path],
                    cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     for beside in (False, True):
         if beside:

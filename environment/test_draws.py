@@ -23,8 +23,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 
-STUDY = ["-case", "lynx-hare", "-method", "am1", "-step", "0.25", "-alpha", "0.05", "-draws", "500", "-thin", "20", "-seed", "3"]
-GAP = ["-case", "lynx-hare", "-method", "am1", "-step", "0.5", "-scheme", "deterministic", "-draws", "200", "-thin", "5"]
+STUDY = ["-case", "lynx-hare", "-method", "am1", "-step", "0.25", "-alpha", "0.05", "-draws", "2000", "-seed", "3"]
+GAP = ["-case", "lynx-hare", "-method", "am1", "-step", "0.5", "-scheme", "deterministic", "-draws", "1000"]
 
 
 def run(*args):
@@ -69,7 +69,7 @@ def draw(work):
     run(probode, "sample", *GAP, "-data", work / "gap_data.csv", "-dir", work / "gap", "-quiet")
     for study in ("lynx", "gap"):
         run(probode, "merge", work / f"{study}.zarr", work / study)
-    (work / "summary.csv").write_text(run(probode, "summary", "-csv", work / "lynx")[0].stdout)
+    run(probode, "summary", "-out", work / "summary.csv", work / "lynx")
 
 
 def arviz():

@@ -1,5 +1,5 @@
-"""Opens models that probode writes as PEtab with PEtab's own library. petablint must not
-complain, and the log-likelihood that the library computes from the simulations must be
+"""Opens problems with PEtab's own library. petablint must not complain, and the
+log-likelihood that the library computes from the values that probode simulates must be
 that of probode.
 
     environment/lab setup-test
@@ -21,6 +21,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ROOT / "pkg" / "probode" / "model" / "testdata"
 
 
+def simulations(measurements, conditions):
+    """Returns the table of simulations: the values of a condition are sorted by time."""
+    table = measurements.rename(columns={"measurement": "simulation"})
+    for c in conditions:
+        rows = table.simulationConditionId == c["condition"]
+        if c["preequilibration"]:
+            rows &= table.preequilibrationConditionId == c["preequilibration"]
+        table.loc[table[rows].sort_values("time", kind="stable").index, "simulation"] = c["simulated"]
+    return table
+
+
 class PEtab(unittest.TestCase):
     def test_models(self):
         warnings.simplefilter("ignore", DeprecationWarning)  # warnings of the library
@@ -31,16 +42,15 @@ class PEtab(unittest.TestCase):
             subprocess.run(["go", "build", "-o", probode, "./pkg/probode/cmd/probode"], cwd=ROOT, check=True)
             for model in ("lynx", "influenza", "pk", "cascade"):
                 with self.subTest(model):
-                    folder, numbers = work / model, work / f"{model}.json"
-                    subprocess.run([probode, "likelihood", "-model", MODELS / f"{model}.yaml", "-petab", folder, "-json", numbers],
-                                   check=True, stdout=subprocess.DEVNULL)
+                    folder = MODELS / f"petab-{model}"
+                    found = json.loads(subprocess.run([probode, "likelihood", folder, "-json", "-"], check=True, capture_output=True).stdout)
                     lint = subprocess.run([pathlib.Path(sys.executable).with_name("petablint"), folder / "problem.yaml"],
                                           capture_output=True, text=True)
                     self.assertEqual(lint.returncode, 0, lint.stdout + lint.stderr)
                     problem = petab.Problem.from_yaml(str(folder / "problem.yaml"))
-                    simulated = petab.get_simulation_df(str(folder / "simulations.tsv"))
+                    simulated = simulations(problem.measurement_df, found["conditions"])
                     got = calculate_llh(problem.measurement_df, simulated, problem.observable_df, problem.parameter_df)
-                    want = json.loads(numbers.read_text())["log_likelihood"]
+                    want = found["log_likelihood"]
                     # Both are sums of the same terms in double precision.
                     self.assertAlmostEqual(got, want, delta=1e-11 * max(1, abs(want)) * len(simulated))
 

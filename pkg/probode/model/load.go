@@ -2,7 +2,9 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -13,8 +15,8 @@ import (
 )
 
 // Load reads a YAML file, and all files that this file names. The YAML file is a model
-// file or a PEtab problem; Load determines the kind of the file from its contents. Load
-// fails if the files use a feature that is not supported. Load checks all features in
+// file or a PEtab problem; Load determines the kind of the file from its contents. The
+// name may also be that of a folder that contains a single YAML file. Load fails if the files use a feature that is not supported. Load checks all features in
 // advance, so [File.Instances] cannot fail for a File that Load has returned.
 //
 // All files must be in the folder of the YAML file or in folders inside it. The error is
@@ -26,8 +28,32 @@ func Load(name string) (*File, error) { return fromDisk(name, false) }
 func LoadOutside(name string) (*File, error) { return fromDisk(name, true) }
 
 func fromDisk(name string, outside bool) (*File, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		in, err := Problems(name)
+		if err == nil && len(in) != 1 {
+			err = &source.Error{File: filepath.Base(name), Msg: fmt.Sprintf("the folder has %d YAML files: want one, or the name of one of them", len(in))}
+		}
+		if err != nil {
+			return nil, err
+		}
+		name = in[0]
+	}
 	dir, base := filepath.Split(name)
 	return (&files{source.Dir(dir, outside)}).load(filepath.ToSlash(base))
+}
+
+// Problems returns the names of the YAML files in a folder, in alphabetical order.
+func Problems(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		full := filepath.Join(dir, e.Name())
+		info, err := os.Stat(full) // a link counts as its target
+		if err == nil && !info.IsDir() && (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, full)
+		}
+	}
+	return names, err
 }
 
 // LoadFS is like Load, but reads from a file system, such as one that is embedded in the

@@ -1,12 +1,8 @@
 package model
 
 import (
-	"encoding/csv"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -28,15 +24,6 @@ func TestSeveralProblems(t *testing.T) {
 	if len(list) != 2 || list[0].model != p.Models[0] || list[1].model != p.Models[1] {
 		t.Fatalf("%d experiments", len(list))
 	}
-	name, err := p.WritePEtab(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameExperiments(t, p, q)
 }
 
 // The formula of the noise may use the ID of the observable.
@@ -117,48 +104,6 @@ func TestSetAfterPreequilibration(t *testing.T) {
 	}
 }
 
-func TestWriteSimulations(t *testing.T) {
-	p, err := loadMap(t, tiny, "p.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := &Evaluation{}
-	for _, e := range experiments(t, p) {
-		one := InstanceValue{}
-		for _, r := range e.rows {
-			one.Simulated = append(one.Simulated, []float64{0.125, 1e-300}[r.index])
-		}
-		v.Instances = append(v.Instances, one)
-	}
-	dir := t.TempDir()
-	if err := p.WriteSimulations(dir, v); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(filepath.Join(dir, "simulations.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	r := csv.NewReader(file)
-	r.Comma = '\t'
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "observableId preequilibrationConditionId simulationConditionId simulation time observableParameters noiseParameters"
-	if got := strings.Join(rows[0], " "); got != want {
-		t.Errorf("columns %s: want %s", got, want)
-	}
-	for i, v := range []float64{0.125, 1e-300} {
-		if got, err := strconv.ParseFloat(rows[i+1][3], 64); err != nil || got != v {
-			t.Errorf("row %v: want %v", rows[i+1], v)
-		}
-	}
-	if rows[2][4] != "inf" || rows[1][6] != "sd" {
-		t.Errorf("rows %v", rows)
-	}
-}
-
 // Events of SBML at the same time have no order, and are refused if it matters. Events of
 // a model file happen in the order of the file.
 func TestEventsAtOnce(t *testing.T) {
@@ -195,9 +140,6 @@ func TestEventsAtOnce(t *testing.T) {
 	if e := experiments(t, p)[0].events; e[0].ID != "g" || e[2].ID != "e_2" {
 		t.Errorf("order of events %v", e)
 	}
-	if _, err := p.WritePEtab(t.TempDir()); err == nil || !strings.Contains(err.Error(), "events g and e_2 happen at the same time") {
-		t.Errorf("%v", err)
-	}
 }
 
 // A model may use the names of constants.
@@ -209,21 +151,5 @@ func TestNamesOfConstants(t *testing.T) {
 	got := value(t, experiments(t, p)[0].rates[0], map[string]float64{"e": 10, "A": 0, expr.Time: 2})
 	if !near(got, 20+math.Pi) {
 		t.Errorf("rate %v: want %v", got, 20+math.Pi)
-	}
-}
-
-// WritePEtab reports what PEtab cannot express before it overwrites anything.
-func TestNoWords(t *testing.T) {
-	for _, c := range [][]string{
-		{"conditionId: one, n: 1", "conditionId: one, k: 1", "parameter k is estimated, yet a condition sets it"},
-		{"lowerBound: 0.1, upperBound: 10", "objectivePriorType: normal, objectivePriorParameters: 0;1", "parameter k is estimated but lacks a bound"},
-	} {
-		p, err := loadMap(t, small, "m.yaml", c[0], c[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.WritePEtab(t.TempDir()); err == nil || !strings.Contains(err.Error(), c[2]) {
-			t.Errorf("%v: want %s", err, c[2])
-		}
 	}
 }

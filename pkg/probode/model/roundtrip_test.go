@@ -36,8 +36,7 @@ func (r randomModel) formula() string {
 		"atan(sqrt(x^2) - root(3, 8))", "sin(x)^2^-1.0 * 0 + cos(Y)", "xor_", "quot * 0.1")
 }
 
-// text returns a model file without the parts that PEtab lacks if petab is true.
-func (r randomModel) text(petab bool) string {
+func (r randomModel) text() string {
 	s := `"name": "a: model #1, with 'quotes'"
 time: {variable: t, unit: "m: in"}
 parameters:
@@ -59,20 +58,14 @@ odes:
 observables:
   - {observableId: "on", observableFormula: "` + r.one("x", "x - -Y", "quot + x*k", "sign_*x^2") + `", noiseFormula: sd}
   - {observableId: "Off", observableName: "%: <b>", observableFormula: "2 + x^2 + Y^2", observableTransformation: ` + r.one("lin", "log", "log10") + `, noiseFormula: "` + r.one("0.5*sd", "sd + 0.1*Off", "sd + t/100") + `"` + r.perhaps(", noiseDistribution: laplace") + "}\n"
-	if petab {
-		s = strings.ReplaceAll(strings.ReplaceAll(s, `"null"`, "nil"), "cos(null)", "cos(nil)") // which tables can hold
-	} else {
-		s += `  - {observableId: counted, observableFormula: "3 + x^2", noiseDistribution: ` + r.one("poisson}", "negativeBinomial, noiseFormula: 2 + k}", "binomial, noiseFormula: 400 + 100*k}") + "\n" +
-			`  - {observableId: grown, observableFormula: "x^2", increase: 1, noiseFormula: sd, noiseDistribution: student, degreesOfFreedom: "3 + k"}
+	s += `  - {observableId: counted, observableFormula: "3 + x^2", noiseDistribution: ` + r.one("poisson}", "negativeBinomial, noiseFormula: 2 + k}", "binomial, noiseFormula: 400 + 100*k}") + "\n" +
+		`  - {observableId: grown, observableFormula: "x^2", increase: 1, noiseFormula: sd, noiseDistribution: student, degreesOfFreedom: "3 + k"}
   - {observableId: cut, observableFormula: "2 + x^2", noiseFormula: sd, lowerLimit: 2.5` + r.perhaps(", observableTransformation: log10") + "}\n"
-	}
 	if r.IntN(3) > 0 {
 		s += "conditions:\n  - {conditionId: true_, conditionName: \"no: 1\", sign_: 2, y: 1e1, x: -0.5}\n  - {conditionId: n, sign_: k, drip: " + r.one("0", "y") + "}\n"
 	} else {
 		s += "conditions:\n  - {conditionId: true_}\n  - {conditionId: n}\n"
 	}
-	// The parts of the schedule are at different times, because PEtab has no order for
-	// events at the same time.
 	events := "events:\n  - {eventId: e1, time: " + r.one("1.25", "1 + k/2", "0") + ", assignments: {x: \"-x + Y\", Y: x}}\n" +
 		r.perhaps("  - {eventId: e2, time: 2.75, every: \"y/3\", count: 2, assignments: {x: \"x + no\"}}\n") +
 		r.perhaps("  - {eventId: rate, time: 3.2, assignments: {drip: 1.5}}\n")
@@ -80,10 +73,7 @@ observables:
 		r.perhaps("  - {doseId: d2, state: Y, amount: 2, time: 0.1, every: 1.3, count: 3, duration: 0.4}\n")
 	parts := []string{r.perhaps(events), r.perhaps(doses)}
 	r.Shuffle(2, func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-	columns := []string{"on", "Off"}
-	if !petab {
-		columns = append(columns, "counted", "grown", "cut")
-	}
+	columns := []string{"on", "Off", "counted", "grown", "cut"}
 	s += strings.Join(parts, "") + "data: |\n  conditionId,t," + strings.Join(columns, ",") + "\n"
 	for _, condition := range []string{"true_", "n"} {
 		for _, t := range []string{"0", "0.5", "1.25", "2", "3.5", "5e0"} {
@@ -101,9 +91,8 @@ observables:
 	return s
 }
 
-// A model file, and the PEtab problem, that probode writes have the likelihood of the model
-// that was read, and its gradient, for models with everything that they can express. The
-// likelihoods are computed with one tolerance, and with the same formulas, so they differ
+// A model file that probode writes has the likelihood of the model that was read, and its
+// gradient, for models with everything that a model file can express. The likelihoods are computed with one tolerance, and with the same formulas, so they differ
 // by rounding only, which the choice of the steps can enlarge to the order of the
 // tolerance, 1e-6 of each residual. A gradient is found by the ID of its parameter.
 func TestRandomModelsRoundTrip(t *testing.T) {
@@ -124,8 +113,7 @@ func TestRandomModelsRoundTrip(t *testing.T) {
 	}
 	rng := randomModel{rand.New(rand.NewPCG(5, 8))}
 	for trial := range 12 {
-		petab := trial%2 == 0
-		text := rng.text(petab)
+		text := rng.text()
 		p, err := Parse("m", []byte(text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -134,42 +122,36 @@ func TestRandomModelsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		written := []func(string) (string, error){p.WriteYAML}
-		if petab {
-			written = append(written, p.WritePEtab)
+		fail := func(format string, args ...any) {
+			t.Errorf("model %d: %s\n%s", trial, fmt.Sprintf(format, args...), text)
 		}
-		for i, write := range written {
-			fail := func(format string, args ...any) {
-				t.Errorf("model %d, written as %s: %s\n%s", trial, []string{"YAML", "PEtab"}[i], fmt.Sprintf(format, args...), text)
+		name, err := p.WriteYAML(t.TempDir())
+		if err != nil {
+			fail("%v", err)
+			continue
+		}
+		q, err := Load(name)
+		if err != nil {
+			fail("%v", err)
+			continue
+		}
+		got, gradient, err := evaluate(q)
+		if err != nil || math.Abs(got-want) > 1e-5*(1+math.Abs(want)) || len(gradient) != len(slope) {
+			fail("the log-likelihood is %v, with derivatives %v: %v; want %v and %v", got, gradient, err, want, slope)
+		}
+		for id, s := range slope {
+			if math.Abs(gradient[id]-s) > 1e-4*(1+math.Abs(s)) {
+				fail("the derivative with respect to %s is %v: want %v", id, gradient[id], s)
 			}
-			name, err := write(t.TempDir())
-			if err != nil {
-				fail("%v", err)
+		}
+		// What the likelihood does not depend on is kept, too.
+		for _, x := range p.Params {
+			if !x.Estimate {
 				continue
 			}
-			q, err := Load(name)
-			if err != nil {
-				fail("%v", err)
-				continue
-			}
-			got, gradient, err := evaluate(q)
-			if err != nil || math.Abs(got-want) > 1e-5*(1+math.Abs(want)) || len(gradient) != len(slope) {
-				fail("the log-likelihood is %v, with derivatives %v: %v; want %v and %v", got, gradient, err, want, slope)
-			}
-			for id, s := range slope {
-				if math.Abs(gradient[id]-s) > 1e-4*(1+math.Abs(s)) {
-					fail("the derivative with respect to %s is %v: want %v", id, gradient[id], s)
-				}
-			}
-			// What the likelihood does not depend on is kept, too.
-			for _, x := range p.Params {
-				if !x.Estimate {
-					continue
-				}
-				k := slices.IndexFunc(q.Params, func(y Parameter) bool { return y.ID == x.ID })
-				if y := q.Params[k]; y.name != x.name || y.Scale != x.Scale || y.Lower != x.Lower || y.Upper != x.Upper || y.Prior != x.Prior || y.start != x.start {
-					fail("the parameter is %+v: want %+v", y, x)
-				}
+			k := slices.IndexFunc(q.Params, func(y Parameter) bool { return y.ID == x.ID })
+			if y := q.Params[k]; y.name != x.name || y.Scale != x.Scale || y.Lower != x.Lower || y.Upper != x.Upper || y.Prior != x.Prior || y.start != x.start {
+				fail("the parameter is %+v: want %+v", y, x)
 			}
 		}
 	}

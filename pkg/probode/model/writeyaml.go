@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // WriteYAML writes p, for example a PEtab problem, as a model file with a table of data.
@@ -41,7 +43,7 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 		return "", err
 	}
 	if len(w.m.Data) > 0 {
-		if err := os.WriteFile(filepath.Join(dir, "measurements.tsv"), w.m.dataRows("measurement", nil), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "measurements.tsv"), w.m.dataRows(), 0o666); err != nil {
 			return "", err
 		}
 	}
@@ -282,4 +284,83 @@ func constOf(n *expr.Node) (float64, bool) {
 		return math.NaN(), false
 	}
 	return n.Const()
+}
+
+// dataRows returns the table of measurements, without optional columns that would be
+// empty.
+func (m *Model) dataRows() []byte {
+	type col struct {
+		name string
+		get  func(i int) string
+		all  bool
+	}
+	cols := []col{
+		{"observableId", func(i int) string { return m.Data[i].Observable }, true},
+		{"preequilibrationConditionId", func(i int) string { return m.Data[i].Preequilibration }, false},
+		{"simulationConditionId", func(i int) string {
+			if c := m.Data[i].Condition; c != "" {
+				return c
+			}
+			return onlyCondition
+		}, true},
+		{"measurement", func(i int) string { return numberText(m.Data[i].Value) }, true},
+		{"time", func(i int) string {
+			if math.IsInf(m.Data[i].Time, 1) {
+				return "inf"
+			}
+			return numberText(m.Data[i].Time)
+		}, true},
+		{"observableParameters", func(i int) string { return overrideText(m.Data[i].observableParams) }, false},
+		{"noiseParameters", func(i int) string { return overrideText(m.Data[i].noiseParams) }, false},
+		{"datasetId", func(i int) string { return m.Data[i].dataset }, false},
+		{"replicateId", func(i int) string { return m.Data[i].replicate }, false},
+	}
+	cols = slices.DeleteFunc(cols, func(c col) bool {
+		for i := range m.Data {
+			if c.get(i) != "" {
+				return false
+			}
+		}
+		return !c.all
+	})
+	rows := make([][]string, 1+len(m.Data))
+	for _, c := range cols {
+		rows[0] = append(rows[0], c.name)
+		for i := range m.Data {
+			rows[1+i] = append(rows[1+i], c.get(i))
+		}
+	}
+	return source.TSV(rows)
+}
+
+// onlyCondition is the ID of the only condition in the table of a model without
+// conditions.
+const onlyCondition = "condition1"
+
+func overrideText(list []*expr.Node) string {
+	var out []string
+	for _, n := range list {
+		out = append(out, settingText(n))
+	}
+	return strings.Join(out, ";")
+}
+
+func settingText(n *expr.Node) string {
+	if v, ok := n.Const(); ok {
+		return numberText(v)
+	}
+	id, _ := n.Symbol()
+	return id
+}
+
+func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func (q Prior) text() string {
+	if q.Type == "" {
+		return ""
+	}
+	if f := familyNamed(q.Type); f.one() {
+		return numberText(q.A)
+	}
+	return numberText(q.A) + ";" + numberText(q.B)
 }

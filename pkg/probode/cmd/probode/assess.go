@@ -18,16 +18,18 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const assessHelp = `Does the error of an ODE solver matter for a posterior, and which steps are small enough?
-assess draws from the posterior of an accurate solver, and computes with weights what
-each candidate makes of it. It prints the verdict, the worst parameter, and what to use:
+var assessHelp = manual{
+	short: `Does the error of an ODE solver matter for a posterior, and which steps are small enough?
 
   probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25 -out out.html
-
-With -rtol instead of -steps it judges a solver with error control, as in the
-likelihoods of most other programs. -method takes a list:
-
-  probode assess -case lynx-hare -method dp5,bdf -rtol 1e-1,1e-2,1e-3
+  probode assess model.yaml -method dp5,bdf -rtol 1e-1,1e-2,1e-3
+  probode assess -case lynx-hare -method am1 -steps 0.5 -alpha auto
+`,
+	flags: []string{"model", "case", "data", "method", "steps", "rtol", "alpha", "budget", "out", "v"},
+	long: `assess draws from the posterior of an accurate solver, and computes with weights what
+each candidate makes of it. It prints the verdict, the worst parameter, and what to use.
+With -rtol instead of -steps it judges a solver with error control, as in the likelihoods
+of most other programs. -method takes a list.
 
 -alpha adds inference with the solver's error in the model, which -scheme draws. With a
 Gaussian filter these are Fenrir and DALTON, whose diffusion κ² is α:
@@ -36,9 +38,7 @@ Gaussian filter these are Fenrir and DALTON, whose diffusion κ² is α:
     -scheme fenrir
 
 ` + modelHelp + `
-The flags:
-
-`
+`}
 
 // assessVerb implements the command assess, which determines whether the solver's error
 // matters.
@@ -46,25 +46,24 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
 	m.withSteps = true
-	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: h, h/2, h/4 and h/8, where h is the step size given by -step or by the case")
-	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances for error control, instead of -steps; error control chooses the steps separately for every θ")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes, such as 1,0.5; default: h, h/2, h/4 and h/8, where h is the step size given by -step or by the case")
+	flags.StringVar(&m.rtol, "rtol", "", "`list` of tolerances of a solver with error control; error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances: one for each number in -rtol, or one for all; default: for each component, rtol/1000 times its largest absolute value")
 	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for inference with the solver's error in the model, with -alpha: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "a bias is negligible up to this number of posterior standard deviations, and a relative change of a standard deviation is negligible up to the same number")
 	confidence := flags.Float64("confidence", 0.95, "confidence level, at least 0.5 and less than 1; the solver's error is negligible if every confidence interval lies below -threshold, and matters if at least one confidence interval lies above -threshold")
-	budget := flags.String("budget", "", "largest number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times -draws")
+	budget := flags.String("budget", "", "largest `number` of draws per chain, a time, or both: 50000,10m; default: eight times -draws")
 	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
-	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0 means one for each processor")
 	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers are written to a .csv file with the same name")
-	machine := flags.String("json", "", "`file` for all results as JSON (\"-\" for standard output); see docs/json.md")
+	machine := flags.String("json", "", "`file` for the results as JSON; \"-\" is standard output; see docs/json.md")
 	verbose := flags.Bool("v", false, "print all tables, what the verdict rests on, and all warnings")
 	quiet := flags.Bool("quiet", false, "show no progress")
-	if err := parseOnly(flags, args, assessHelp, out); err != nil {
+	if err := parseModel(flags, args, assessHelp, out); err != nil {
 		return err
 	}
 	s := assess.Settings{
 		Threshold: *threshold, Confidence: *confidence,
-		Chains: mcmc.Settings{Draws: m.draws, Chains: m.chains, Seed: m.seed, Workers: *workers},
+		Chains: mcmc.Settings{Draws: m.draws, Chains: m.chains, Seed: m.seed},
 	}
 	var err error
 	switch {
@@ -73,8 +72,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	case !(*confidence >= 0.5 && *confidence < 1):
 		return fmt.Errorf("-confidence %g: want a number ≥ 0.5 and < 1", *confidence)
 	}
-	if err := first(inRange("chains", m.chains, 1, maxWorkers), // all draws are kept in memory
-		inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
+	if err := first(inRange("chains", m.chains, 1, mostChains), m.checkCounts(0)); err != nil {
 		return err
 	}
 	if s.MaxDraws, s.MaxTime, err = parseBudget(*budget); err != nil {

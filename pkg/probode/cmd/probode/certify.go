@@ -7,27 +7,30 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/reference"
+	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const certifyHelp = `Bounds the effect of the error of an ODE solver on a posterior, without sampling. It
-computes D, the difference between the predictions of the solver and those of an accurate
-solver, in units of the observation errors, and the shift of each parameter in standard
-deviations of the Gaussian approximation at the mode. If D is below ½, no parameter
-moves by more than D (√2 D if the size of the errors is unknown), to first order.
-The command also compares the solvers away from the mode. It says nothing about the
-width of the posterior, or about modes that it has not found: use assess for those.
+var certifyHelp = manual{
+	short: `Bounds the effect of the error of an ODE solver on a posterior, without sampling.
 
   probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
-  probode certify -case lynx-hare -method dp5 -rtol 1e-3,1e-4,1e-5
-  probode certify -case lynx-hare -method radau5 -rtol 1e-3 -enough
+  probode certify model.yaml -method dp5 -rtol 1e-3,1e-4,1e-5
+  probode certify model.yaml -method radau5 -rtol 1e-3 -enough
+`,
+	flags: []string{"model", "case", "data", "method", "steps", "rtol", "threshold", "enough", "out", "json"},
+	long: `It computes D, the difference between the predictions of the solver and those of an
+accurate solver, in units of the observation errors, and the shift of each parameter in
+standard deviations of the Gaussian approximation at the mode. If D is below ½, no
+parameter moves by more than D (√2 D if the size of the errors is unknown), to first order.
+The command also compares the solvers away from the mode. It says nothing about the
+width of the posterior, or about modes that it has not found: use assess for those.
 
 -enough searches for the largest step size, or with -rtol or -atol for the largest
 tolerance, at which every shift is below the threshold, at the modes and at draws
@@ -35,41 +38,28 @@ around them. In addition, a search for modes must find none that only the poster
 this solver has; with -at or -start there is no such search.
 
 ` + modelHelp + `
-The flags:
-
-`
+`}
 
 func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
 	m.withSteps = true
-	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: h, h/2, h/4 and h/8, where h is the step size given by -step or by the case")
-	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances for error control, which chooses the steps separately for every θ")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes, such as 1,0.5; default: h, h/2, h/4 and h/8, where h is the step size given by -step or by the case")
+	flags.StringVar(&m.rtol, "rtol", "", "`list` of tolerances of a solver with error control; it chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances: one for each number in -rtol, or one for all; default: for each component, rtol/1000 times its largest absolute value")
-	threshold := flags.Float64("threshold", 0.1, "largest negligible shift of a parameter, in standard deviations of the Gaussian at the mode")
-	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
-	enough := flags.Bool("enough", false, "search for the largest step size or tolerance at which every shift is below -threshold")
-	strict := flags.Bool("strict", false, "with -enough, also require the discrepancy D to be below -threshold")
+	threshold := flags.Float64("threshold", 0.1, "largest negligible `shift` of a parameter; in standard deviations of the Gaussian at the mode")
+	enough := flags.Bool("enough", false, "search for the largest step or tolerance that suffices; every shift is then below -threshold")
 	at := flags.String("at", "", "with -model, use this point instead of searching for modes: nominal, or `name=value,…`; the other parameters have their nominal values")
 	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
-	line := flags.String("line", "", "plot the log-likelihood as a function of this `parameter`, with a curve for each solver and one for the reference; -out names the file")
-	page := flags.String("out", "", "with -line: `file` for the figure (.png or .svg)")
-	file := flags.String("json", "", "`file` for the numbers as JSON (\"-\" for standard output); see docs/json.md")
-	if err := parseOnly(flags, args, certifyHelp, out); err != nil {
+	page := flags.String("out", "", "`file` (.png, .svg or .html) for a figure; log-likelihoods along each parameter, with a curve for each solver")
+	file := flags.String("json", "", "`file` for the numbers as JSON; \"-\" is standard output; see docs/json.md")
+	if err := parseModel(flags, args, certifyHelp, out); err != nil {
 		return err
 	}
-	switch {
-	case !(*threshold > 0 && *threshold < 1):
+	if !(*threshold > 0 && *threshold < 1) {
 		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
-	case !(*finest >= 1e-13 && *finest < 1e-2):
-		return fmt.Errorf("-reference %g: want a number from 1e-13 to 0.01", *finest)
-	case *strict && !*enough:
-		return errors.New("-strict has no meaning without -enough")
 	}
-	if (*line == "") != (*page == "") {
-		return errors.New("-line and -out must be given together: -line names the parameter, and -out names the file for the figure")
-	}
-	if err := checkEnding("out", *page, ".png", ".svg"); err != nil {
+	if err := checkEnding("out", *page, ".html", ".png", ".svg"); err != nil {
 		return err
 	}
 	numbers := outFile{"json", *file}
@@ -99,19 +89,19 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("-start %s: %w", *start, err)
 		}
 	}
-	s := certify.Settings{Modes: from, NoClimb: stay, Reference: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: *finest}}}, Seed: m.seed}
+	s := certify.Settings{Modes: from, NoClimb: stay, Reference: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-10}}}, Seed: m.seed}
 	all := certify.Certificates{Model: m.title(), Threshold: *threshold}
 	if all.All, err = certify.Each(ctx, p, setups, s); err != nil {
 		return err
 	}
 	if *enough {
-		all.Enough, err = certify.LargestEnough(ctx, p.SolvedBy(setups[0]), certify.EnoughSettings{Settings: s, Threshold: *threshold, Strict: *strict})
+		all.Enough, err = certify.LargestEnough(ctx, p.SolvedBy(setups[0]), certify.EnoughSettings{Settings: s, Threshold: *threshold})
 		if err != nil {
 			return err
 		}
 	}
 	if *page != "" {
-		if err := drawLine(ctx, p, setups, s.Reference, all.All, *line, *page); err != nil {
+		if err := drawLines(ctx, p, setups, s.Reference, all.All, *page); err != nil {
 			return err
 		}
 	}
@@ -119,7 +109,8 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	return numbers.write(out, all.WriteJSON)
 }
 
-func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, reference probode.Setup, all []*certify.Certificate, name, path string) error {
+// drawLines draws the log-likelihoods along each parameter through the first mode.
+func drawLines(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, reference probode.Setup, all []*certify.Certificate, path string) error {
 	var at *certify.AtMode
 	for _, c := range all {
 		for i := range c.Modes {
@@ -129,18 +120,21 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 		}
 	}
 	if at == nil {
-		return errors.New("-line: no mode of the reference posterior was found")
+		return errors.New("-out: no mode of the reference posterior was found")
 	}
-	k := slices.Index(all[0].Params, name)
-	if k < 0 {
-		return fmt.Errorf("-line %s: want one of %s", text.Clip(name), strings.Join(all[0].Params, ", "))
+	var f viz.Figure
+	for k, name := range all[0].Params {
+		theta, sd := at.Theta[slices.Index(all[0].Names, name)], at.SD[k]
+		profile, err := certify.NewProfile(ctx, p, append(slices.Clone(setups), reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
+		if err != nil {
+			return err
+		}
+		one := plots.LogLikelihoodProfile(profile)
+		one.Panels = append(f.Panels, one.Panels...)
+		f = one
 	}
-	theta, sd := at.Theta[slices.Index(all[0].Names, name)], at.SD[k]
-	profile, err := certify.NewProfile(ctx, p, append(slices.Clone(setups), reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
-	if err != nil {
-		return err
-	}
-	return outFile{"out", path}.write(nil, func(w io.Writer) error { return draw(w, path, plots.LogLikelihoodProfile(profile)) })
+	f.Columns = 2
+	return outFile{"out", path}.write(nil, func(w io.Writer) error { return draw(w, path, f) })
 }
 
 // lineWidth is half the width of the figure in posterior standard deviations. A sampler

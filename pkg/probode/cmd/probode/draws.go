@@ -57,10 +57,8 @@ func warnIdle(flags *flag.FlagSet, name string, s sample.Sampler) {
 
 const maxDraws = 1_000_000_000
 
-// maxThin is far more than makes successive draws nearly independent.
-const maxThin = 1_000_000
-
-const maxWorkers = 4096
+// mostChains can be kept in memory.
+const mostChains = 4096
 
 // first is cmp.Or, of which staticcheck assumes that it never returns nil.
 func first(errs ...error) error {

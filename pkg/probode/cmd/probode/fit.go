@@ -20,14 +20,17 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const fitHelp = `Fits a model to its data: searches for the largest likelihood from many starts, within
-the bounds of the parameters. Unless -map is given, priors are ignored, except that a
-parameter cannot take values at which its prior is zero.
+var fitHelp = manual{
+	short: `Fits a model to its data: searches for the largest likelihood from many starts, within
+the bounds of the parameters.
 
-  probode fit -model problem.yaml -out fit.html
-  probode fit -model problem.yaml -start nominal -profiles
-  probode fit -model problem.yaml -starts 500 -json fit.json
-  probode fit -model problem.yaml -start fit.json -profiles
+  probode fit model.yaml -out fit.html
+  probode fit model.yaml -start nominal -profiles
+  probode fit model.yaml -starts 500 -json fit.json
+`,
+	flags: []string{"model", "data", "starts", "start", "map", "profiles", "budget", "out", "json"},
+	long: `Unless -map is given, priors are ignored, except that a parameter cannot take values at
+which its prior is zero.
 
 Each search uses Fisher scoring with exact derivatives within a trust region. The
 starts form a Latin hypercube sample. With Laplace errors the likelihood has kinks,
@@ -53,9 +56,7 @@ profiles, and a band around the fit, which contains the curves for all points of
 profiles within the confidence intervals. An .html page loads nothing from elsewhere; its
 figure is interactive if a copy of echarts.min.js (ECharts 5) is beside it.
 
-The flags:
-
-`
+`}
 
 type fitFlags struct {
 	starts        int
@@ -74,18 +75,18 @@ const nearBest = 5
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
 	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
-	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
-	outside := flags.Bool("outside", false, outsideHelp)
+	var m modelFile
+	m.define(flags)
 	flags.IntVar(&f.starts, "starts", 100, "`number` of searches from randomly drawn starts; with -start the default is 0")
-	flags.StringVar(&f.start, "start", "", "begin further searches at the nominal parameters (-start nominal), or at points in this `file`, which an earlier run with -json wrote")
+	flags.StringVar(&f.start, "start", "", "nominal, or a `file` of fit -json; further searches begin at the nominal parameters, or at the points in the file")
 	flags.Uint64Var(&f.set.Seed, "seed", 1, "seed of the starts")
 	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead of the likelihood")
 	flags.BoolVar(&f.profiles, "profiles", false, "compute the profile likelihood of each parameter")
-	flags.Float64Var(&f.level, "level", 0.95, "confidence level of the intervals of -profiles")
-	flags.DurationVar(&f.budget, "budget", 0, "stop after this `time`, such as 5m, and write what has been reached; with -profiles half of it is for the searches. 0 means no limit")
-	flags.StringVar(&f.figure.path, "out", "", "`file` for the figure: .png, .svg or .html")
-	flags.StringVar(&f.table.path, "json", "", "`file` for the numbers as JSON (\"-\" for standard output); see docs/json.md")
-	if err := parseOnly(flags, args, fitHelp, out); err != nil {
+	flags.Float64Var(&f.level, "confidence", 0.95, "confidence `level` of the intervals of -profiles")
+	flags.DurationVar(&f.budget, "budget", 0, "`time` after which to stop, such as 5m; with -profiles half of it is for the searches. 0 means no limit")
+	flags.StringVar(&f.figure.path, "out", "", "`file` for the figure (.png, .svg or .html)")
+	flags.StringVar(&f.table.path, "json", "", "`file` for the numbers as JSON; \"-\" is standard output; see docs/json.md")
+	if err := parseModel(flags, args, fitHelp, out); err != nil {
 		return err
 	}
 	least := 1
@@ -98,12 +99,13 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if !(f.level > 0 && f.level < 1) {
-		return fmt.Errorf("-level %g: want a number between 0 and 1", f.level)
+		return fmt.Errorf("-confidence %g: want a number between 0 and 1", f.level)
 	}
 	if f.budget < 0 {
 		return fmt.Errorf("-budget %v: want a time ≥ 0", f.budget)
 	}
-	p, err := loadModel(*name, *outside, f.figure, f.table)
+	m.outputs = []outFile{f.figure, f.table}
+	p, err := m.load()
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestFitJSON(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "fit.json"), filepath.Join(dir, "fit.svg")
-	out := output(t, "fit", "-model", models+"lynx.yaml", "-starts", "3", "-profiles", "-level", "0.68", "-json", file, "-out", page)
+	out := output(t, "fit", "-model", models+"lynx.yaml", "-starts", "3", "-profiles", "-confidence", "0.68", "-json", file, "-out", page)
 	for _, want := range []string{"AIC ", "68 % confidence", "The data "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -147,7 +147,7 @@ func TestFitJSON(t *testing.T) {
 	if out := output(t, "assess", "-model", models+"influenza.yaml", "-method", "dp5", "-rtol", "1e-3", "-draws", "100", "-start", other, "-quiet"); !strings.Contains(out, "rtol = 0.001") {
 		t.Errorf("an assessment from the optima:\n%s", out)
 	}
-	for _, args := range [][]string{{"-start", "nowhere.json"}, {"-start", models + "pk.yaml"}, {"-level", "1"}, {"-start", file, "-model", models + "pk.yaml"}} {
+	for _, args := range [][]string{{"-start", "nowhere.json"}, {"-start", models + "pk.yaml"}, {"-confidence", "1"}, {"-start", file, "-model", models + "pk.yaml"}} {
 		err := run(context.Background(), append([]string{"fit", "-model", models + "lynx.yaml"}, args...), new(bytes.Buffer))
 		if err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", args, err)

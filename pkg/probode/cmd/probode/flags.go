@@ -16,25 +16,58 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
+// A manual is the help of a command.
+type manual struct {
+	short string   // what the command does, and examples
+	flags []string // the flags that -help lists
+	long  string   // what -help-all says in addition
+}
+
+// parseModel is parse for commands whose only argument is the model.
+func parseModel(flags *flag.FlagSet, args []string, help manual, out io.Writer) error {
+	err := parse(flags, args, help, out)
+	switch {
+	case err != nil || flags.NArg() == 0:
+		return err
+	case flags.NArg() > 1:
+		return fmt.Errorf("%s: %d arguments: want one model", flags.Name(), flags.NArg())
+	case given(flags, "model"):
+		return fmt.Errorf("%s and -model %s: want one model", text.Clip(flags.Arg(0)), text.Clip(flags.Lookup("model").Value.String()))
+	}
+	return flags.Set("model", flags.Arg(0))
+}
+
 // parse accepts flags before and after other arguments.
-func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
+func parse(flags *flag.FlagSet, args []string, help manual, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}
+	all := flags.Bool("help-all", false, "explain everything, and list all flags")
 	flags.VisitAll(func(f *flag.Flag) {
 		if _, is := f.Value.(*once); !is {
 			f.Value = &once{Value: f.Value}
 		}
 	})
 	err := anywhere(flags, args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, fill(help))
+	switch {
+	case *all:
+		fmt.Fprint(out, fill(help.short+"\n"+help.long))
 		listFlags(flags, out)
+		return flag.ErrHelp
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, fill(help.short+"\n"))
+		mainFlags(flags, help.flags, out)
+		fmt.Fprintf(out, "\nprobode %s -help-all lists all flags, and says more.\n", flags.Name())
 		return err
-	}
-	if err == nil {
+	case err == nil:
 		err = shell.NoBlanks(flags)
 	}
 	if err != nil {
+		if unknown, is := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); is {
+			err = fmt.Errorf("there is no flag -%s", text.Clip(unknown))
+			if near := nearestFlag(flags, unknown); near != "" {
+				err = fmt.Errorf("%w: did you mean -%s?", err, near)
+			}
+		}
 		return fmt.Errorf("%w: see probode %s -help", err, flags.Name())
 	}
 	flags.VisitAll(func(f *flag.Flag) {
@@ -44,6 +77,12 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 		}
 	})
 	return nil
+}
+
+func nearestFlag(flags *flag.FlagSet, name string) string {
+	var names []string
+	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return text.Nearest(name, names)
 }
 
 func anywhere(flags *flag.FlagSet, args []string) error {
@@ -59,14 +98,6 @@ func anywhere(flags *flag.FlagSet, args []string) error {
 		}
 		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
 	}
-}
-
-func parseOnly(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
-	err := parse(flags, args, help, out)
-	if err == nil && flags.NArg() > 0 {
-		return fmt.Errorf("%s: %q is not a flag: see probode %[1]s -help", flags.Name(), text.Clip(flags.Arg(0)))
-	}
-	return err
 }
 
 func inRange(flag string, value, least, most int) error {
@@ -140,11 +171,22 @@ var groups = []struct {
 	title string
 	names []string
 }{
-	{"The model", []string{"model", "outside", "condition", "case", "problem", "data", "time", "theta", "span", "times", "at"}},
-	{"The solver", []string{"method", "linearize", "step", "steps", "rtol", "atol", "max-step", "alpha", "noise", "reference"}},
-	{"The draws", []string{"scheme", "start", "draws", "chains", "chain", "burn-in", "thin", "seed", "workers", "paths"}},
-	{"The judgement", []string{"threshold", "confidence", "budget", "enough", "strict"}},
+	{"The model", []string{"model", "outside", "condition", "case", "problem", "data", "span", "times", "at"}},
+	{"The solver", []string{"method", "step", "steps", "rtol", "atol", "max-step", "alpha", "noise"}},
+	{"The draws", []string{"scheme", "start", "draws", "chains", "chain", "burn-in", "seed", "paths"}},
+	{"The judgement", []string{"threshold", "confidence", "budget", "enough"}},
 	{"What is written", nil},
+}
+
+// mainFlags lists flags with the first part of their descriptions.
+func mainFlags(flags *flag.FlagSet, names []string, out io.Writer) {
+	var rows [][]string
+	for _, name := range names {
+		value, usage := flag.UnquoteUsage(unwrapped(flags.Lookup(name)))
+		usage, _, _ = strings.Cut(usage, ";")
+		rows = append(rows, []string{"  -" + name + " " + value, usage})
+	}
+	fmt.Fprint(out, text.Table(rows, func(int) bool { return true }))
 }
 
 func listFlags(flags *flag.FlagSet, out io.Writer) {
@@ -161,15 +203,8 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 		if sections[k] == nil {
 			sections[k] = flag.NewFlagSet("", flag.ContinueOnError)
 		}
-		value, preset := f.Value, f.DefValue
-		if o, is := value.(*once); is {
-			value = o.Value // its type decides how it is shown
-		}
-		if preset == "NaN" { // none
-			preset = "0"
-		}
-		sections[k].Var(value, f.Name, f.Usage)
-		sections[k].Lookup(f.Name).DefValue = preset
+		sections[k].Var(unwrapped(f).Value, f.Name, f.Usage)
+		sections[k].Lookup(f.Name).DefValue = f.DefValue
 	})
 	for k, g := range groups {
 		some := sections[k]
@@ -187,6 +222,15 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 			fmt.Fprintln(out)
 		}
 	}
+}
+
+// unwrapped has the value whose type decides how a flag is shown.
+func unwrapped(f *flag.Flag) *flag.Flag {
+	g := *f
+	if o, is := f.Value.(*once); is {
+		g.Value = o.Value
+	}
+	return &g
 }
 
 // fill wraps paragraphs at 80 columns. Indented lines are examples and tables, except for

@@ -84,7 +84,7 @@ func TestForeignFilesAreNotRead(t *testing.T) {
 	for _, file := range []string{"pipe", "link", "device", "long", "study"} {
 		for _, args := range []string{
 			"fit -model counts.yaml -start FILE", "sample -model counts.yaml -dir s -start FILE", "assess -model counts.yaml -steps 0.5 -start FILE",
-			"likelihood -model FILE", "assess -case influenza -step 1 -data FILE", "sample -case influenza -dir s -data FILE", "petab FILE/none",
+			"likelihood -model FILE", "assess -case influenza -step 1 -data FILE", "sample -case influenza -dir s -data FILE", "likelihood FILE/none",
 		} {
 			err := within(t, strings.ReplaceAll(args, "FILE", file))
 			if err == nil || strings.Contains(err.Error(), "\n") {

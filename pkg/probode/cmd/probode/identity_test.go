@@ -51,7 +51,10 @@ data: m.csv
 	if err != nil {
 		t.Fatal(err)
 	}
-	do(self, 1, "likelihood", "-model", "p.yaml", "-petab", "petab")
+	petab, err := filepath.Abs(models + "petab-lynx")
+	if err != nil {
+		t.Fatal(err)
+	}
 	other := self
 	if !testing.Short() {
 		// Without inlining functions have other names and places.
@@ -61,7 +64,7 @@ data: m.csv
 		}
 	}
 	for name, model := range map[string][]string{
-		"case": {"-case", "influenza"}, "yaml": {"-model", "m.yaml"}, "petab": {"-model", "petab/problem.yaml"},
+		"case": {"-case", "influenza"}, "yaml": {"-model", "m.yaml"}, "laplace": {"p.yaml"}, "petab": {petab},
 	} {
 		for i, processors := range []int{1, 2, 8} {
 			program := self

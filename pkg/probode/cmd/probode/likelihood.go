@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 
-	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
@@ -19,57 +16,55 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const likelihoodHelp = `Computes the log-likelihood of the data of a model, with all constants and without
-priors. Densities are those of the measurements themselves, even if the noise is on a
-logarithmic scale.
+var likelihoodHelp = manual{
+	short: `Computes the log-likelihood of the data of a model, with all constants and without priors.
 
-  probode likelihood -model model.yaml
-  probode likelihood -model problem.yaml -at k1=0.3,k2=12 -gradient -json a.json
-  probode likelihood -model problem.yaml -rtol 1e-3 -method bdf -max-step inf
-  probode likelihood -model problem.yaml -method am0 -step 0.25
-  probode likelihood -model model.yaml -petab folder
-  probode likelihood -model problem.yaml -yaml folder
+  probode likelihood model.yaml
+  probode likelihood problem.yaml -at k1=0.3,k2=12 -gradient -json a.json
+  probode likelihood problem.yaml -method am0 -step 0.25
+  probode likelihood Benchmark-Models
+`,
+	flags: []string{"model", "data", "at", "gradient", "json", "rtol", "method", "step"},
+	long: `Densities are those of the measurements themselves, even if the noise is on a
+logarithmic scale. Without -rtol the log-likelihood is accurate to 1e-7, and its error is
+shown. -gradient adds the derivatives with respect to the estimated parameters, both for
+their values on the linear scale and for their values on parameterScale.
 
-The file is a model file, or the YAML file of a PEtab problem. Without -rtol the
-log-likelihood is accurate to 1e-7, and its error is shown. -gradient adds the
-derivatives with respect to the estimated parameters, both for their values on the
-linear scale and for their values on parameterScale.
-
-The flags:
-
-`
+For a folder of folders with PEtab problems, a table shows for each problem the
+log-likelihood at the nominal parameters, or the reason why it is refused. A problem may
+take a minute.
+`}
 
 func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
-	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
-	outside := flags.Bool("outside", false, outsideHelp)
-	at := flags.String("at", "nominal", "values of parameters on the linear scale, as `name=value,…`; the other parameters have their nominal values")
+	var m modelFile
+	m.define(flags)
+	at := flags.String("at", "nominal", "`values` of parameters on the linear scale, as name=value,…; the other parameters have their nominal values")
 	how := solving{flags: flags}
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: chosen so that the error of the log-likelihood is at most 1e-7")
-	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")
+	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help-all")
 	flags.Float64Var(&how.longest, "max-step", 0, "largest step `size`; inf means no limit; 0 means 1/128 of the time span if the equations depend on time, and otherwise no limit")
-	flags.Float64Var(&how.step, "step", 0, "take equal steps of at most this `size` between observation times; without -step, error control chooses the steps")
-	flags.StringVar(&how.method, "method", "radau5", "`method`: "+catalog.Help)
+	flags.Float64Var(&how.step, "step", 0, "`size` of equal steps between observation times; without -step, error control chooses the steps")
+	flags.StringVar(&how.method, "method", "radau5", "`method` of the solver; "+catalog.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
-	file := flags.String("json", "", "`file` for the results as JSON (\"-\" for standard output); see docs/json.md")
-	folder := flags.String("petab", "", "write the model as a PEtab problem, with a table of simulations, to this new `folder`")
-	yaml := flags.String("yaml", "", "write the problem as a model file, with its data, to this new `folder`")
-	if err := parseOnly(flags, args, likelihoodHelp, out); err != nil {
+	file := flags.String("json", "", "`file` for the results as JSON; \"-\" is standard output; see docs/json.md")
+	if err := parseModel(flags, args, likelihoodHelp, out); err != nil {
 		return err
 	}
 	to := outFile{"json", *file}
-	if *folder != "" && *at != "nominal" {
-		return errors.New("-petab and -at cannot be used together: the folder would contain the nominal parameters, but the simulations would use the values given by -at")
-	}
-	for _, f := range []outFile{{"petab", *folder}, {"yaml", *yaml}} {
-		if _, err := os.Lstat(f.path); f.path != "" && err == nil {
-			return fmt.Errorf("-%s %s: this file or folder already exists: want the name of a new folder", f.flag, text.Clip(f.path))
-		}
-	}
-	if err := checkOutputs(to, outFile{"petab", *folder}, outFile{"yaml", *yaml}); err != nil {
+	if err := checkOutputs(to); err != nil {
 		return err
 	}
-	p, err := loadModel(*name, *outside, to)
+	if all, err := problemsBelow(m.file); err != nil {
+		return err
+	} else if all != nil {
+		if err := needs(flags, "for a folder of problems", "at", "gradient", "json", "data", "rtol", "atol", "max-step", "step", "method"); err != nil {
+			return err
+		}
+		return problemTable(ctx, all, m.outside, out)
+	}
+	m.outputs = []outFile{to}
+	p, err := m.load()
 	if err != nil {
 		return err
 	}
@@ -91,21 +86,6 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	show(1, 1, "") // removes the line
 	if err != nil {
 		return err
-	}
-	if *folder != "" {
-		if err := newFolder(*folder, func(dir string) error {
-			if _, err := p.WritePEtab(dir); err != nil {
-				return err
-			}
-			return p.WriteSimulations(dir, v)
-		}); err != nil {
-			return fmt.Errorf("-petab: %w", err)
-		}
-	}
-	if *yaml != "" {
-		if err := newFolder(*yaml, func(dir string) error { _, err := p.WriteYAML(dir); return err }); err != nil {
-			return fmt.Errorf("-yaml: %w", err)
-		}
 	}
 	if err := to.write(out, likelihoodJSON(p, l, theta, v).Write); err != nil {
 		return err
@@ -129,23 +109,6 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// newFolder leaves no folder behind after an error.
-func newFolder(dir string, write func(dir string) error) error {
-	dir = filepath.Clean(dir)
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp) // has no effect after success
-	if err = write(tmp); err != nil {
-		return err
-	}
-	if err = os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
-	return atomicfile.Rename(tmp, dir)
-}
-
 func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float64, v *modelfile.Evaluation) jsonfile.Object {
 	names := func(params []modelfile.Parameter) (names []string) {
 		for _, q := range params {
@@ -167,7 +130,7 @@ func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float
 			rtol = e.Tolerance.Relative
 		}
 		return jsonfile.Object{"model", e.Model, "condition", e.Condition, "preequilibration", before,
-			"log_likelihood", e.LogLikelihood, "rtol", rtol,
+			"log_likelihood", e.LogLikelihood, "rtol", rtol, "simulated", e.Simulated,
 			"observables", jsonfile.List(len(e.Observables), func(k int) jsonfile.Object {
 				o := e.Observables[k]
 				return jsonfile.Object{"observable", o.Observable, "points", o.Points, "log_likelihood", o.LogLikelihood}

@@ -202,10 +202,12 @@ func TestLikelihoodErrors(t *testing.T) {
 		{"-model", models + "pk.yaml", "-atol", "-1"},
 		{"-model", models + "pk.yaml", "-method", "none"},
 		{"-model", models + "pk.yaml", "more"},
+		{models + "pk.yaml", "more"},
+		{filepath.Dir(models)},
 		{"-model", models + "pk.csv"},
 	} {
 		err := run(context.Background(), append([]string{"likelihood", "-json", file}, args...), new(bytes.Buffer))
-		if err == nil || strings.ContainsAny(err.Error(), "\n\r") || len(err.Error()) > 400 {
+		if err == nil || strings.ContainsAny(err.Error(), "\n\r") || len(err.Error()) > 600 {
 			t.Errorf("%q: %v", args, err)
 		}
 		if _, err := os.Stat(file); err == nil {
@@ -287,7 +289,7 @@ func TestPEtab(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bad, "problem.yaml"), []byte("format_version: 2.0.0\nparameter_file: p.tsv\nproblems: []\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out := output(t, "petab", dir)
+	out := output(t, "likelihood", dir)
 	p, err := modelfile.Load(models + "petab-pk/problem.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -305,25 +307,25 @@ func TestPEtab(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	for _, args := range [][]string{{}, {filepath.Join(dir, "none")}, {t.TempDir()}, {"-limit", "0s", dir}} {
-		if err := run(context.Background(), append([]string{"petab"}, args...), new(bytes.Buffer)); err == nil || strings.Contains(err.Error(), "\n") {
+	for _, args := range [][]string{{filepath.Join(dir, "none")}, {t.TempDir()}, {"-gradient", dir}, {dir, dir}} {
+		if err := run(context.Background(), append([]string{"likelihood"}, args...), new(bytes.Buffer)); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
 }
 
 func TestGenerate(t *testing.T) {
-	out := output(t, "generate", models+"pk.yaml", "-condition", "high", "-package", "mine", "-name", "High")
+	out := output(t, "generate", models+"pk.yaml", "-condition", "high")
 	if _, err := parser.ParseFile(token.NewFileSet(), "high.go", out, parser.AllErrors); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{"package mine", "func High() *probode.Problem", "x[0] + 150"} {
+	for _, want := range []string{"package main", "func Problem() *probode.Problem", "x[0] + 150"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "x.go")
-	for _, args := range [][]string{{}, {models + "pk.yaml", models + "pk.yaml"}, {models + "pk.yaml", "-condition", "none"}, {models + "pk.yaml", "-package", "a-b"}} {
+	for _, args := range [][]string{{}, {models + "pk.yaml", models + "pk.yaml"}, {models + "pk.yaml", "-condition", "none"}} {
 		err := run(context.Background(), append([]string{"generate", "-out", file}, args...), new(bytes.Buffer))
 		if err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", args, err)
@@ -357,7 +359,7 @@ func TestSolveModel(t *testing.T) {
 	if math.Abs(number(2, 3)-number(2, 2)/20) > 1e-12 {
 		t.Errorf("blood %v of %v", number(2, 3), number(2, 2))
 	}
-	for _, args := range [][]string{{"-condition", "none"}, {"-problem", "rober"}, {"-span", "1,2"}, {"-theta", "none=1"}} {
+	for _, args := range [][]string{{"-condition", "none"}, {"-problem", "rober"}, {"-span", "1,2"}, {"-at", "none=1"}} {
 		err := run(context.Background(), append([]string{"solve", "-model", models + "pk.yaml", "-times", "1"}, args...), new(bytes.Buffer))
 		if err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", args, err)
@@ -373,7 +375,7 @@ func TestPosteriorOfModel(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	for _, args := range [][]string{{"-data", "x.csv"}, {"-case", "lynx-hare"}, {"-time", "t"}} {
+	for _, args := range [][]string{{"-data", "x.csv"}, {"-case", "lynx-hare"}} {
 		args = append([]string{"certify", "-model", models + "influenza.yaml", "-rtol", "1e-2"}, args...)
 		if err := run(context.Background(), args, new(bytes.Buffer)); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", args, err)
@@ -381,38 +383,25 @@ func TestPosteriorOfModel(t *testing.T) {
 	}
 }
 
-// A problem is written as PEtab into a new folder, and read back has the same
-// likelihood; a folder that is there is left alone.
-func TestLikelihoodPEtab(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "petab")
-	run := func(args ...string) string {
-		var out strings.Builder
-		if err := likelihood(t.Context(), args, &out); err != nil {
-			t.Fatal(err)
+// A problem is written as a model file into a new folder, and read back has the same
+// likelihood; a folder that is there is left alone. A folder stands for the problem in it.
+func TestGenerateModelFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mine")
+	output(t, "generate", models+"petab-cascade", "-out", dir)
+	want := likelihoodOf(t, models+"petab-cascade").LogLikelihood
+	for _, name := range []string{dir, filepath.Join(dir, "model.yaml")} {
+		if got := likelihoodOf(t, name).LogLikelihood; math.Abs(got-want) > 1e-7 {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
-		first, _, _ := strings.Cut(out.String(), ",")
-		return first
 	}
-	want := run("-model", "../../model/testdata/pk.yaml", "-petab", dir)
-	if got := run("-model", filepath.Join(dir, "problem.yaml")); got != want {
-		t.Errorf("%s: want %s", got, want)
-	}
-	file := filepath.Join(t.TempDir(), "file")
-	run("-model", filepath.Join(dir, "problem.yaml"), "-yaml", file)
-	if got := run("-model", filepath.Join(file, "model.yaml")); got != want {
-		t.Errorf("as a model file: %s: want %s", got, want)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "simulations.tsv")); err != nil || !strings.HasPrefix(string(text), "observableId\tsimulationConditionId\tsimulation\ttime\n") {
-		t.Errorf("%q, %v", text, err)
-	}
-	err := likelihood(t.Context(), []string{"-model", "../../model/testdata/pk.yaml", "-petab", dir}, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "this file or folder already exists") {
-		t.Errorf("error %v", err)
-	}
-	// The simulations are those of the parameters that stand beside them.
-	err = likelihood(t.Context(), []string{"-model", "../../model/testdata/pk.yaml", "-petab", dir + "2", "-at", "ka=2"}, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "-petab and -at") {
-		t.Errorf("error %v", err)
+	for name, args := range map[string][]string{
+		"this is a folder: choose another name":           {models + "pk.yaml", "-out", dir},
+		"it already exists: want a name that ends in .go": {models + "pk.yaml", "-out", filepath.Join(dir, "model.yaml")},
+		"-condition has no meaning with":                  {models + "pk.yaml", "-condition", "high", "-out", dir + "2"},
+	} {
+		if err := generate(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: error %v", args, err)
+		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/probode/probode/internal/shell"
@@ -28,14 +27,12 @@ var commands = []command{
 	{"solve", "solve a problem, and summarise many probabilistic paths", solve},
 	{"likelihood", "compute the log-likelihood of a model, and its gradient", likelihood},
 	{"fit", "fit a model to its data, with searches from many starts", fit},
-	{"petab", "read and evaluate PEtab problems, and report those that fail", petab},
-	{"generate", "write the equations of a model file as Go code", generate},
+	{"generate", "write a model as Go code, or as a model file", generate},
 	{"certify", "estimate the effect of the solver's error without sampling", certifyVerb},
 	{"assess", "find out at which step sizes the solver's error matters", assessVerb},
 	{"sample", "draw from a posterior, or resume an earlier run", sampleVerb},
 	{"merge", "collect the chains of several directories in one directory", merge},
 	{"summary", "print a summary of the draws in a directory", summary},
-	{"sbc", "test a scheme by simulation-based calibration", sbcVerb},
 	{"version", "print the version of the program", version},
 }
 
@@ -53,7 +50,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "probode:", err)
 		os.Exit(130)
 	default:
-		fmt.Fprintln(os.Stderr, "probode:", strings.TrimPrefix(err.Error(), "probode: "))
+		fmt.Fprintln(os.Stderr, "probode:", text.Printable(strings.TrimPrefix(err.Error(), "probode: ")))
 		os.Exit(1)
 	}
 }
@@ -90,53 +87,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			if in := stopped(""); errors.Is(err, context.Canceled) && !errors.As(err, &in) {
 				return stopped("stopped")
 			}
-			return brief(err, args)
+			return err
 		}
 	}
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.name)
 	}
+	if near := text.Nearest(args[0], names); near != "" {
+		return fmt.Errorf("no command %q: did you mean %s?", text.Clip(args[0]), near)
+	}
 	return fmt.Errorf("no command %q: want %s", text.Clip(args[0]), strings.Join(names, ", "))
-}
-
-type briefError struct {
-	error
-	words string
-}
-
-func (e briefError) Error() string { return e.words }
-func (e briefError) Unwrap() error { return e.error }
-
-// brief replaces control characters, and shortens words and arguments of more than 80
-// characters, and the message to 1000.
-func brief(err error, args []string) error {
-	if err == nil {
-		return nil
-	}
-	words := err.Error()
-	for _, arg := range args {
-		_, value, _ := strings.Cut(arg, "=")
-		for _, long := range []string{arg, value} {
-			if short := text.Clip(long); len(long) > len(short) {
-				words = strings.ReplaceAll(words, long, short)
-				quoted := strconv.Quote(long)
-				words = strings.ReplaceAll(words, quoted[1:len(quoted)-1], short)
-			}
-		}
-	}
-	fields := strings.Split(words, " ")
-	for i, f := range fields {
-		fields[i] = text.Clip(f)
-	}
-	words = strings.Join(fields, " ")
-	if r := []rune(words); len(r) > 1000 {
-		words = string(r[:1000]) + "…"
-	}
-	if words == err.Error() {
-		return err
-	}
-	return briefError{err, words}
 }
 
 func version(_ context.Context, args []string, out io.Writer) error {
@@ -148,10 +109,16 @@ func version(_ context.Context, args []string, out io.Writer) error {
 }
 
 func usage(out io.Writer) {
-	fmt.Fprintln(out, "What does the error of my ODE solver do to my answer?")
-	fmt.Fprintln(out)
+	fmt.Fprint(out, `What does the error of my ODE solver do to my answer?
+
+  probode fit yeast.yaml -json fit.json                 # does the model fit?
+  probode sample yeast.yaml -start fit.json -dir run    # draw from its posterior
+  probode summary run                                   # what do the data say?
+  probode assess yeast.yaml -method dp5 -rtol 1e-3      # does my solver matter?
+
+`)
 	for _, c := range commands {
 		fmt.Fprintf(out, "  probode %-10s %s\n", c.name, c.does)
 	}
-	fmt.Fprintln(out, "\nprobode COMMAND -help lists the flags.")
+	fmt.Fprintln(out, "\nprobode COMMAND -help explains a command.")
 }

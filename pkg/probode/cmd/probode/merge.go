@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
-const mergeHelp = `Collects in one directory the chains of a study that probode sample -chain has
+var mergeHelp = manual{short: `Collects in one directory the chains of a study that probode sample -chain has
 written to several directories:
 
   probode merge runs/lynx runs/parts/*
@@ -27,8 +27,7 @@ CSV files:
 
   probode merge runs/lynx.zarr runs/lynx
   post = arviz.from_zarr("runs/lynx.zarr")
-
-`
+`}
 
 func merge(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("merge", flag.ContinueOnError)

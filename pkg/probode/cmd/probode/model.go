@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
@@ -23,7 +23,8 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const modelHelp = `The model is one of the cases that come with the program,
+const modelHelp = `The model is a model file, the YAML file of a PEtab problem or its folder, or one of the
+cases that come with the program:
 
   -case lynx-hare         hares and lynxes, 1900 to 1920
   -case influenza         boys in bed in a boarding school
@@ -34,29 +35,55 @@ const modelHelp = `The model is one of the cases that come with the program,
   -case pk-mm             a drug with Michaelis–Menten elimination
   -case boluses           two short infusions
 
-or a file of your own, a model file or a PEtab problem. It contains equations,
-priors, measurement errors, and the name of a data table:
-
-  -model problem.yaml
-
-The page pkg/probode/model/MODELFILE.md lists the keys of a model file. -data names
-another data table:
-
-  -case influenza -data mine.csv -time day
-  -model problem.yaml -data mine.csv
+pkg/probode/model/MODELFILE.md describes model files. -data names another data table.
 `
+
+// modelFile has the flags of commands that take a model file.
+type modelFile struct {
+	file, data string
+	outside    bool
+	outputs    []outFile // they must not replace the files that are read
+}
+
+func (m *modelFile) define(flags *flag.FlagSet) {
+	flags.StringVar(&m.file, "model", "", "model `file`, or PEtab problem; -model may be left out")
+	flags.StringVar(&m.data, "data", "", "`file` with other data; a table with a header row")
+	flags.BoolVar(&m.outside, "outside", false, "allow the model file to name files outside its folder")
+}
+
+// load writes the warnings, and refuses outputs that would replace a file of the model.
+func (m *modelFile) load() (*modelfile.File, error) {
+	if m.file == "" {
+		return nil, errors.New("want a model file, or the folder of a PEtab problem")
+	}
+	p, err := loadFile(m.file, m.outside)
+	if err != nil {
+		if folder := filepath.Dir(m.file); folder != "." {
+			return nil, fmt.Errorf("-model in %s: %w", text.Clip(folder), err) // the error does not repeat it
+		}
+		return nil, fmt.Errorf("-model: %w", err)
+	}
+	if err := spare(m.outputs, append(slices.Clone(p.Files), m.data)...); err != nil {
+		return nil, err
+	}
+	if m.data != "" {
+		if p, err = p.WithData(m.data, ""); err != nil {
+			return nil, fmt.Errorf("-data: %w", err)
+		}
+	}
+	warn(p)
+	return p, nil
+}
 
 type model struct {
 	solving
-	preset, file  string // -case, -model
-	outside       bool
-	data, time    string
+	modelFile
+	preset        string // -case
 	alpha         string
 	seed          uint64
 	chains, draws int
 
-	outputs   []outFile // outputs must not replace the files that are read
-	withSteps bool      // the command has a ladder of steps
+	withSteps bool // the command has a ladder of steps
 
 	loaded       *modelfile.File // of -model
 	unknownAlpha []float64       // the median of the prior that -alpha gives to α, the last parameter; nil if α is known
@@ -64,24 +91,21 @@ type model struct {
 
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
-	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; default: the scale of the case, or auto")
+	flags.StringVar(&m.alpha, "alpha", "", "noise `scale` of the solver; a number, auto (calibrated at the mode of the posterior), or a prior; default: the scale of the case, or auto")
 	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own noise) or local (noise proportional to the local error of each step); default: local if error control chooses the steps, otherwise method")
-	flags.IntVar(&m.chains, "chains", 4, "number of chains")
-	flags.IntVar(&m.draws, "draws", 0, "number of draws per chain; 0 means that the command decides")
+	flags.IntVar(&m.chains, "chains", 4, "`number` of chains")
+	flags.IntVar(&m.draws, "draws", 0, "`number` of draws per chain; 0 means that the command decides")
 	return m
 }
 
 // newExact is for commands that do not draw from a posterior.
 func newExact(flags *flag.FlagSet) *model {
 	m := &model{solving: solving{flags: flags}, chains: 1}
-	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
-	flags.StringVar(&m.file, "model", "", "YAML `file`: a model file or a PEtab problem")
-	flags.BoolVar(&m.outside, "outside", false, outsideHelp)
-	flags.StringVar(&m.data, "data", "", "`file` that contains the data as a table with a header row; default: the data given by the case or the model file")
-	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; default: the name given by the case or the model file")
-	flags.StringVar(&m.method, "method", "", "`method`: "+catalog.Help+"; default: the method of the case, or radau5 for a model file")
-	flags.Float64Var(&m.step, "step", 0, "step `size` of the solver; default: the step size of the case")
-	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
+	m.modelFile.define(flags)
+	flags.StringVar(&m.preset, "case", "", "built-in `model`; one of "+strings.Join(cases.Names(), ", "))
+	flags.StringVar(&m.method, "method", "", "`method` of the solver; "+catalog.Help+"; default: the method of the case, or radau5 for a model file")
+	flags.Float64Var(&m.step, "step", 0, "`size` of the steps; default: the step size of the case")
+	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random `numbers`")
 	return m
 }
 
@@ -107,17 +131,14 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 
 // build leaves α at zero if it must be calibrated.
 func (m *model) build() (*bayes.Posterior, error) {
-	if err := m.checkCounts(0, 1); err != nil {
+	if err := m.checkCounts(0); err != nil {
 		return nil, err
 	}
 	if err := spare(m.outputs, m.data); err != nil {
 		return nil, err
 	}
-	switch {
-	case (m.preset == "") == (m.file == ""):
-		return nil, errors.New("want either -case or -model: see -help")
-	case m.data == "" && m.time != "":
-		return nil, errors.New("-time has no meaning without -data")
+	if (m.preset == "") == (m.file == "") {
+		return nil, errors.New("want either a model file or -case: see -help")
 	}
 	from := m.ofFile
 	if m.preset != "" {
@@ -195,9 +216,6 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 	if m.data == "" {
 		return c.Posterior(), nil
 	}
-	if m.time != "" {
-		c.Time = m.time
-	}
 	data, err := bayes.ReadFile(m.data, c.Time, c.Columns...)
 	if err != nil {
 		return nil, fmt.Errorf("-data %s: %w", m.data, err)
@@ -206,16 +224,10 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 }
 
 func (m *model) ofFile() (*bayes.Posterior, error) {
-	f, err := readModel(m.file, m.outside, m.outputs...)
+	f, err := m.load()
 	if err != nil {
 		return nil, err
 	}
-	if m.data != "" {
-		if f, err = f.WithData(m.data, m.time); err != nil {
-			return nil, fmt.Errorf("-data: %w", err)
-		}
-	}
-	warn(f)
 	p, err := f.Posterior()
 	if err != nil {
 		return nil, fmt.Errorf("-model: %w", err)
@@ -226,31 +238,6 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 		p.Mesh, p.GridAt = nil, nil
 	}
 	return p, nil
-}
-
-// loadModel writes the warnings, and refuses outputs that would replace a file of the
-// model.
-func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
-	p, err := readModel(name, outside, outputs...)
-	if err == nil {
-		warn(p)
-	}
-	return p, err
-}
-
-// readModel is loadModel without warnings.
-func readModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
-	if name == "" {
-		return nil, errors.New("-model: want the file of a model")
-	}
-	p, err := loadFile(name, outside)
-	if err != nil {
-		if folder := filepath.Dir(name); folder != "." {
-			return nil, fmt.Errorf("-model in %s: %w", text.Clip(folder), err) // the error does not repeat it
-		}
-		return nil, fmt.Errorf("-model: %w", err)
-	}
-	return p, spare(outputs, p.Files...)
 }
 
 func warn(p *modelfile.File) {
@@ -270,8 +257,6 @@ func loadFile(name string, outside bool) (*modelfile.File, error) {
 	}
 	return modelfile.Load(name)
 }
-
-const outsideHelp = "allow the model file to name files outside its folder"
 
 func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	theta, names := p.Nominal(), []string{}
@@ -330,12 +315,9 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
-// checkCounts lets the iterations of all chains fit into an int. With -min-ess there may
-// be a hundred times the given draws.
-func (m *model) checkCounts(burnIn, thin int) error {
-	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
-		return err
-	}
-	most := math.MaxInt / 2 / m.chains // burn-in takes half of them
-	return cmp.Or(inRange("burn-in", burnIn, 0, min(most, maxDraws)), inRange("thin", thin, 1, min(most/max(m.draws, 1000)/100, maxThin)))
+// checkCounts lets the iterations of all chains fit into an int, even if the draws are
+// doubled.
+func (m *model) checkCounts(burnIn int) error {
+	most := math.MaxInt / 2 / max(1, m.chains) // burn-in takes half of them
+	return first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws), inRange("burn-in", burnIn, 0, min(most, maxDraws)))
 }

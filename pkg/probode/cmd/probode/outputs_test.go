@@ -81,12 +81,12 @@ func TestOutputsInTheWay(t *testing.T) {
 		{"solve -model pk.yaml -json pk.csv", "-json pk.csv: this is an input file"},
 		{"solve -model pk.yaml -json link", "-json link: this is an input file"},
 		{"likelihood -model pk.yaml -json pk.csv", "-json pk.csv: this is an input file"},
-		{"generate pk.yaml -out pk.yaml", "-out pk.yaml: this is an input file"},
+		{"generate pk.yaml -out pk.yaml", "-out pk.yaml: it already exists"},
 		{"certify -model pk.yaml -at nominal -json folder/../pk.yaml", "this is an input file"},
-		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: this is also the file for -out"},
+		{"certify -case lynx-hare -json a.svg -out a.svg", "-json a.svg: this is also the file for -out"},
 		{"assess -model pk.yaml -steps 1 -out pk.html", "-out's table pk.csv: this is an input file"},
 		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: this is also the file for -out's table"},
-		{"assess -case influenza -data pk.csv -time t -step 1 -json pk.csv", "-json pk.csv: this is an input file"},
+		{"assess -case influenza -data pk.csv -step 1 -json pk.csv", "-json pk.csv: this is an input file"},
 	} {
 		err := run(context.Background(), strings.Fields(c.args), new(strings.Builder))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

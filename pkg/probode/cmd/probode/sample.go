@@ -30,22 +30,27 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file per
-chain, in a format that ArviZ and pandas read. After Ctrl-C, or if the program is
-killed, the same command resumes the run, and in the end the files are the same, byte
-for byte. Without -draws each chain makes 1000 draws (250 with parallel tempering and
-NUTS), and their number is doubled, up to 32000, until every parameter
-has 400 effective draws, or 100 per chain if that is more, and R̂ is below 1.01. The run
-ends early if, judging by the effective draws so far, 32000 draws would not be enough
-either, and it stops seven minutes after it began to search for the modes. The same
-command then continues it, and -draws removes the time limit. If the draws for a model file are not sufficient, the command
-computes profile likelihoods for up to three minutes, and names the parameters that the
-data do not determine. A larger -draws extends a study. With -chain the command draws
-only the given chains, so that a study can be split between machines; probode merge
-collects the chains.
+var sampleHelp = manual{
+	short: `Draws from the posterior of a model, and writes the draws to a directory.
 
+  probode sample model.yaml -dir runs/mine -out mine.html
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
+
+After Ctrl-C, or if the program is killed, the same command resumes the run.
+`,
+	flags: []string{"model", "case", "data", "dir", "out", "start", "draws", "chains", "scheme", "method"},
+	long: `There is a file for each chain, in a format that ArviZ and pandas read. Whether a run was
+interrupted or not, in the end the files are the same, byte for byte. Without -draws each
+chain makes 1000 draws (250 with parallel tempering and NUTS), and their number is
+doubled, up to 32000, until every parameter has 400 effective draws, or 100 per chain if
+that is more, and R̂ is below 1.01. The run ends early if, judging by the effective draws
+so far, 32000 draws would not be enough either, and it stops seven minutes after it began
+to search for the modes. The same command then continues it, and -draws removes the time
+limit. If the draws for a model file are not sufficient, the command computes profile
+likelihoods for up to three minutes, and names the parameters that the data do not
+determine. A larger -draws extends a study. With -chain the command draws only the given
+chains, so that a study can be split between machines; probode merge collects the chains.
 
 The same study with one process for each chain, two at a time:
 
@@ -87,7 +92,11 @@ Each draw also has log_lik, the log density of each datum, and y_hat, the expect
 value of each datum. y_hat has no observation error, so it is not a draw from the
 posterior predictive distribution.
 
-`
+-out shows the traces, the posterior of each pair of parameters, and new data as the
+model predicts them beside the data.
+
+` + modelHelp + `
+`}
 
 func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	r := sampleRun{out: out, patience: patience}
@@ -117,8 +126,10 @@ func (r *sampleRun) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if again, err := r.finish(ctx, words); err != nil || !again {
+		if again, err := r.finish(ctx, words); err != nil {
 			return err
+		} else if !again {
+			return r.picture(ctx)
 		}
 	}
 }
@@ -126,6 +137,7 @@ func (r *sampleRun) run(ctx context.Context, args []string) error {
 type sampleRun struct {
 	model      *model
 	start, dir string
+	figure     outFile
 	quiet      bool
 	patience   time.Duration // the time limit without -draws
 	automatic  bool          // the command chooses the sampler
@@ -143,21 +155,20 @@ type sampleRun struct {
 func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
-	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.Lookup("method").Usage = "`method`: " + catalog.Help + "; default: auto or, with noise in the model, the method of the case, or radau5 for a model file"
-	flags.Lookup("step").Usage = "step `size` of the solver; without it, error control chooses the steps, unless noise is part of the model"
+	name := flags.String("scheme", "", "`sampler`; "+samplerNames()+"; default: see above")
+	flags.Lookup("method").Usage = "`method` of the solver; " + catalog.Help + "; default: auto or, with noise in the model, the method of the case, or radau5 for a model file"
+	flags.Lookup("step").Usage = "`size` of the steps; without it, error control chooses the steps, unless noise is part of the model"
 	flags.StringVar(&r.model.rtol, "rtol", "", "relative `tolerance` of the solver, which chooses its steps separately for every θ; default: 1e-6")
 	flags.StringVar(&r.model.atol, "atol", "", "absolute `tolerance`; default: for each component, rtol/1000 times its largest absolute value")
-	flags.StringVar(&r.start, "start", "", "begin the search for modes at the best points in this `file`, which probode fit -json wrote. With -start nominal, the search begins at the nominal parameters. Without -start, the search begins at draws from the prior, or at the nominal parameters if the model has many parameters. The chains start around the modes. With -start prior, however, the chains start at draws from the prior")
+	flags.StringVar(&r.start, "start", "", "`file` of fit -json, nominal or prior; the search for modes begins at the best points in the file, or at the nominal parameters. Without -start, it begins at draws from the prior, or at the nominal parameters if the model has many parameters. The chains start around the modes, but with -start prior at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
+	flags.StringVar(&r.figure.path, "out", "", "`file` (.html) for figures of the draws")
 	only := flags.String("chain", "", "run only the chain with this `number`, or several chains, such as 1,3; the first chain has the number 1")
 	s := &r.settings
-	flags.IntVar(&s.BurnIn, "burn-in", 0, "number of iterations of each chain before the first draw; 0 means that the number depends on the model")
-	flags.IntVar(&s.Thin, "thin", 1, "number of iterations from one kept draw to the next")
-	flags.IntVar(&s.Workers, "workers", 0, "number of chains that run at the same time; 0 means one for each processor")
+	flags.IntVar(&s.BurnIn, "burn-in", 0, "`number` of iterations of each chain before the first draw; 0 means that the number depends on the model")
 	flags.DurationVar(&r.options.Checkpoint, "checkpoint", 5*time.Second, "time between two saved states of the chains")
 	flags.BoolVar(&r.quiet, "quiet", false, "show no progress")
-	if err := parseOnly(flags, args, sampleHelp+modelHelp+"\n", r.out); err != nil {
+	if err := parseModel(flags, args, sampleHelp, r.out); err != nil {
 		return err
 	}
 	switch {
@@ -166,7 +177,8 @@ func (r *sampleRun) parse(args []string) error {
 	case r.options.Checkpoint <= 0:
 		return fmt.Errorf("-checkpoint %v: want a time > 0", r.options.Checkpoint)
 	}
-	if err := first(inRange("workers", s.Workers, 0, maxWorkers), r.model.checkCounts(s.BurnIn, s.Thin)); err != nil {
+	r.figure.flag = "out"
+	if err := first(r.model.checkCounts(s.BurnIn), checkEnding("out", r.figure.path, ".html"), checkOutputs(r.figure)); err != nil {
 		return err
 	}
 	alpha := r.model.set("alpha")
@@ -525,6 +537,17 @@ func sufficient(c *mcmc.Chains, summary diag.Summary) (enough, hopeless bool, wo
 		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. To continue anyway, choose a number of draws with -draws.\n", lastDraws)
 	}
 	return false, hopeless, words
+}
+
+func (r *sampleRun) picture(ctx context.Context) error {
+	if r.figure.path == "" {
+		return nil
+	}
+	chains, err := store.Read(r.dir, r.settings.Only...)
+	if err != nil {
+		return err
+	}
+	return drawDraws(ctx, r.figure, chains, r.p)
 }
 
 // printModes does so if there are several, all chains are in the directory, and the draws

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -80,14 +82,51 @@ func TestSample(t *testing.T) {
 			t.Errorf("%q in\n%s", hidden, table)
 		}
 	}
-	for _, want := range []string{"scheme: deterministic", "model: influenza", "bulk ESS", "gamma", "3 chains of 50 draws", "caution: ESS"} {
+	for _, want := range []string{"bulk ESS", "gamma", "3 chains of 50 draws", "caution: ESS"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in the summary\n%s", want, table)
 		}
 	}
-	rows := strings.Split(strings.TrimSpace(runCommand(t, summary, "-csv", merged)), "\n")
-	if len(rows) != 4 || !strings.HasPrefix(rows[0], "parameter,mean,sd") || !strings.HasPrefix(rows[3], "phi,") {
-		t.Errorf("summary -csv prints %q", rows)
+	if first, _, _ := strings.Cut(table, "\n"); !strings.HasSuffix(first, "R̂") {
+		t.Errorf("the summary does not begin with the table: %q", first)
+	}
+	all := runCommand(t, summary, "-v", merged)
+	for _, want := range []string{"scheme: deterministic", "model: influenza"} {
+		if strings.Contains(table, want) || !strings.Contains(all, want) {
+			t.Errorf("%q is not only in summary -v:\n%s", want, all)
+		}
+	}
+
+	// The table, CSV and JSON have the same quantiles.
+	file := filepath.Join(dir, "summary.csv")
+	var out struct {
+		Parameters []map[string]any
+	}
+	if err := json.Unmarshal([]byte(runCommand(t, summary, "-json", "-", "-out", file, merged)), &out); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != 4 || rows[0][0] != "parameter" || rows[3][0] != "phi" {
+		t.Fatalf("%q, %v", rows, err)
+	}
+	for k, name := range rows[0] {
+		if !strings.HasPrefix(name, "q") {
+			continue
+		}
+		for i, row := range rows[1:] {
+			if v, err := strconv.ParseFloat(row[k], 64); err != nil || v != out.Parameters[i][name] {
+				t.Errorf("%s of %s is %v in JSON, and %s in CSV", name, row[0], out.Parameters[i][name], row[k])
+			}
+		}
+	}
+	page := filepath.Join(dir, "summary.html")
+	runCommand(t, summary, "-out", page, "-case", "influenza", merged)
+	if text, err := os.ReadFile(page); err != nil || strings.Count(string(text), "<img") != 3 {
+		t.Errorf("a page with %d figures, want predictions, pairs and traces: %v", strings.Count(string(text), "<img"), err)
 	}
 }
 
@@ -162,11 +201,9 @@ func TestSampleErrors(t *testing.T) {
 		{with("-chain", "1,1"), "-chain 1,1: want"},
 		{with("-chain", "0"), "-chain 0: want"},
 		{with("-scheme", "hmc"), "-scheme hmc: want deterministic, nuts, "},
-		{with("-thin", "0"), "-thin 0: want a number from 1 to "},
-		{with("-thin", "9000000000000000000"), "-thin 9000000000000000000: want a number from 1 to "},
 		{with("-burn-in", "-1"), "-burn-in -1: want a number from 0 to "},
 		{with("-checkpoint", "0s"), "-checkpoint 0s: want a time > 0"},
-		{with("more"), `"more" is not a flag`},
+		{with("more"), "want either a model file or -case"},
 		{with("-nonsense"), "-nonsense"},
 	} {
 		err := sampleVerb(context.Background(), test.args, new(strings.Builder))
@@ -385,12 +422,14 @@ func TestSummaryJSON(t *testing.T) {
 	var got struct {
 		Format     string
 		Parameters []struct {
-			Name          string
-			Mean, SD      float64
-			Q05, Q50, Q95 float64
-			RHat          float64 `json:"rhat"`
-			ESSBulk       float64 `json:"ess_bulk"`
-			ESSTail       float64 `json:"ess_tail"`
+			Name     string
+			Mean, SD float64
+			Q025     float64 `json:"q2.5"`
+			Q50      float64
+			Q975     float64 `json:"q97.5"`
+			RHat     float64 `json:"rhat"`
+			ESSBulk  float64 `json:"ess_bulk"`
+			ESSTail  float64 `json:"ess_tail"`
 		}
 		Warnings []string
 	}
@@ -403,7 +442,7 @@ func TestSummaryJSON(t *testing.T) {
 	}
 	for i, m := range chains.Summary() {
 		p := got.Parameters[i]
-		if p.Name != m.Name || p.Mean != m.Mean || p.SD != m.SD || p.RHat != m.RHat || p.ESSBulk != m.BulkESS || p.ESSTail != m.TailESS || p.Q50 != m.Median || !(m.Q025 <= p.Q05 && p.Q05 < p.Q50 && p.Q50 < p.Q95 && p.Q95 <= m.Q975) {
+		if p.Name != m.Name || p.Mean != m.Mean || p.SD != m.SD || p.RHat != m.RHat || p.ESSBulk != m.BulkESS || p.ESSTail != m.TailESS || p.Q025 != m.Q025 || p.Q50 != m.Median || p.Q975 != m.Q975 {
 			t.Errorf("%+v for %+v", p, m)
 		}
 	}
@@ -555,8 +594,8 @@ func TestSampleDefault(t *testing.T) {
 	} {
 		out := filepath.Join(dir, fmt.Sprint(i))
 		runCommand(t, sampleVerb, slices.Concat(quick, c.flags, []string{"-dir", out})...)
-		if got := runCommand(t, summary, out); !strings.HasPrefix(got, "scheme: "+c.want) {
-			t.Errorf("%v: %s", c.flags, strings.SplitN(got, "\n", 2)[0])
+		if got := runCommand(t, summary, "-v", out); !strings.Contains(got, "\nscheme: "+c.want) {
+			t.Errorf("%v: no %s in\n%s", c.flags, c.want, got)
 		}
 	}
 }

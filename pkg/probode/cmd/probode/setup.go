@@ -17,7 +17,7 @@ import (
 // solving has the flags of the solver; each command defines those that it needs.
 type solving struct {
 	flags             *flag.FlagSet
-	method, linearize string
+	method            string
 	step, longest     float64 // -step, -max-step
 	steps, rtol, atol string  // lists
 	noise             string
@@ -38,15 +38,8 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	default:
 		return base, fmt.Errorf("-noise %s: want local or method", text.Clip(s.noise))
 	}
-	name := s.method
-	if s.linearize != "" {
-		if strings.Contains(name, ",") {
-			return base, fmt.Errorf("-linearize %s: -method %s has one already", text.Clip(s.linearize), text.Clip(name))
-		}
-		name += "," + s.linearize
-	}
-	if name != "" {
-		if base.Method, err = catalog.Parse(name); err != nil {
+	if s.method != "" {
+		if base.Method, err = catalog.Parse(s.method); err != nil {
 			return base, fmt.Errorf("-method: %w", err)
 		}
 	}

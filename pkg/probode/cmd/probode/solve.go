@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -23,19 +24,20 @@ import (
 	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
+	"github.com/probode/probode/pkg/viz"
 )
 
-const solveHelp = `Solves a problem and writes a table: the times, and each component of the
-classical solution. With -paths there are also the mean, the standard deviation
-and three quantiles of an ensemble of probabilistic paths.
+var solveHelp = manual{
+	short: `Solves a problem or a model, and writes a table with a row for each time, or draws it.
 
-  probode solve -problem fhn -method am1 -step 0.1 -times 5,10,20 -paths 500
+  probode solve model.yaml -condition control -times 1,10,60
   probode solve -problem rober -method radau5 -rtol 1e-6 -atol 1e-9 -times 1e11
-  probode solve -problem hires -method reference -rtol 1e-10 -times 321.8122
-  probode solve -model problem.yaml -condition control -times 1,10,60
-
--model takes a model file or a PEtab problem instead of a built-in problem. The
-last columns of the table are then the observables of the classical solution.
+  probode solve -problem fhn -method am1 -step 0.1 -paths 500 -out fhn.svg
+`,
+	flags: []string{"model", "problem", "condition", "at", "times", "method", "step", "rtol", "paths", "out"},
+	long: `The table has a column for each component of the classical solution and, for a model, for
+each observable. With -paths there are also the mean, the standard deviation and three
+quantiles of an ensemble of probabilistic paths.
 
 The default is -method auto with -rtol 1e-6. With -step or -paths it is am1, or radau5
 for a model.
@@ -48,37 +50,33 @@ atol + rtol·|x|.
 
 Methods: ` + catalog.Help + `, or reference.
 
-The flags:
-
-`
+`}
 
 func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
 	s := solution{}
-	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
-	flags.StringVar(&s.model, "model", "", "YAML `file`: a model file or a PEtab problem")
-	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
-	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition for which the model is solved; default: the first condition in the data or, without data, the first condition in the model")
+	s.modelFile.define(flags)
+	flags.StringVar(&s.problem, "problem", "", "built-in `problem`; one of "+strings.Join(problems.Names(), ", "))
+	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition; default: the first condition in the data or, without data, the first condition in the model")
 	s.solving = solving{flags: flags, frozen: true}
-	flags.StringVar(&s.method, "method", "am1", "`method`, see above; default: auto, or with -step or -paths am1")
-	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
+	flags.StringVar(&s.method, "method", "am1", "`method` of the solver; see above; default: auto, or with -step or -paths am1")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
-	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number for all components, or a list with one number for each component; default: rtol/1000 times the largest absolute value of each component")
+	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`; one number for all components, or a list with one number for each component; default: rtol/1000 times the largest absolute value of each component")
 	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; default: the points of the grid")
-	flags.StringVar(&s.theta, "theta", "", "`list` of parameter values, as name=value,…; the other parameters have their nominal values")
-	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
-	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0: no ensemble")
+	flags.StringVar(&s.theta, "at", "", "`values` of parameters, as name=value,…; the other parameters have their nominal values")
+	flags.StringVar(&s.span, "span", "", "`from,to`; another time span")
+	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0 means no ensemble")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")
 	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (noise proportional to the local error of each step) or method (the method's own noise); default: local if error control chooses the steps, or if -alpha is auto and the method allows it; otherwise method")
-	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
-	file := flags.String("out", "", "`file` for the table; default: the terminal")
-	machine := flags.String("json", "", "`file` for the table as JSON (\"-\" for standard output); see docs/json.md; with -json, the text table is written only if -out is set")
-	if err := parseOnly(flags, args, solveHelp, out); err != nil {
+	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random `numbers`")
+	file := flags.String("out", "", "`file` for a table (.csv, .txt) or figure (.html, .svg, .png); default: the table on standard output")
+	machine := flags.String("json", "", "`file` for the table as JSON; \"-\" is standard output; see docs/json.md; with -json, the text table is written only if -out is set")
+	if err := parseModel(flags, args, solveHelp, out); err != nil {
 		return err
 	}
 	if filepath.Ext(*file) != "" {
-		if err := checkEnding("out", *file, ".csv", ".txt"); err != nil {
+		if err := checkEnding("out", *file, ".csv", ".txt", ".html", ".png", ".svg"); err != nil {
 			return err
 		}
 	}
@@ -98,7 +96,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	case s.set("method"):
 	case s.paths == 0 && !s.set("step"):
 		s.method, s.free = "auto", true
-	case s.model != "":
+	case s.file != "":
 		s.method = "radau5"
 	}
 	header, rows, err := s.table(watch(ctx, false))
@@ -109,6 +107,10 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	return s.outputs[1].write(out, func(w io.Writer) error {
+		switch filepath.Ext(*file) {
+		case ".html", ".png", ".svg":
+			return draw(w, *file, s.figure(header, rows))
+		}
 		c := csv.NewWriter(w)
 		c.Write(header)
 		line := make([]string, len(header))
@@ -123,16 +125,49 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
+// figure has a panel for each component and observable, with the mean of the paths and the
+// interval between their 5 and 95 % quantiles.
+func (s *solution) figure(header []string, rows [][]float64) viz.Figure {
+	column := func(k int) (y []float64) {
+		for _, row := range rows {
+			y = append(y, row[k])
+		}
+		return y
+	}
+	f := viz.Figure{Title: cmp.Or(s.problem, text.Clip(filepath.Base(s.file)))}
+	if s.condition != "" {
+		f.Title += ", " + text.Clip(s.condition)
+	}
+	t := column(0)
+	for k, name := range header[1:] {
+		if slices.ContainsFunc([]string{"_mean", "_sd", "_q05", "_q50", "_q95"}, func(end string) bool {
+			state, is := strings.CutSuffix(name, end)
+			return is && s.paths > 0 && slices.Contains(header[:k+1], state)
+		}) {
+			continue
+		}
+		p := viz.Panel{X: viz.Axis{Label: "t"}, Y: viz.Axis{Label: name}}
+		if m := slices.Index(header, name+"_mean"); s.paths > 0 && m > 0 {
+			p.Layers = []viz.Layer{
+				viz.Band{Name: "90 % of the paths", X: t, Lo: column(m + 2), Hi: column(m + 4), Color: viz.Palette[5], Opacity: 0.5},
+				viz.Line{Name: "mean of the paths", X: t, Y: column(m), Color: viz.Blue, Dash: viz.Dashed},
+			}
+		}
+		p.Layers = append(p.Layers, viz.Line{Name: "classical solution", X: t, Y: column(k + 1), Color: viz.Vermillion})
+		f.Panels = append(f.Panels, p)
+	}
+	return atMostPanels(f)
+}
+
 type solution struct {
 	solving
-	problem, model, condition string
-	outside                   bool
-	outputs                   []outFile
-	times, theta, span        string
-	paths                     int
-	alpha                     string
-	seed                      uint64
-	free                      bool // neither a method nor a step is given
+	modelFile
+	problem, condition string
+	times, theta, span string
+	paths              int
+	alpha              string
+	seed               uint64
+	free               bool // neither a method nor a step is given
 
 	warnings []string // about -model
 	observed []string // of -model
@@ -243,7 +278,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 		return nil, err
 	}
 	names := paramNames(p)
-	if err := assignments("theta", s.theta, names, strings.Join(names, ", "), func(i int, v float64) { p.Theta[i] = v }); err != nil {
+	if err := assignments("at", s.theta, names, strings.Join(names, ", "), func(i int, v float64) { p.Theta[i] = v }); err != nil {
 		return nil, err
 	}
 	if s.span != "" {
@@ -252,7 +287,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 		if err != nil || len(ends) != 2 || !(-most <= ends[0] && ends[0] < ends[1] && ends[1] <= most) {
 			return nil, fmt.Errorf("-span %s: want from,to with from < to, both between -1e300 and 1e300", text.Clip(s.span))
 		}
-		if s.model != "" && ends[0] != p.Span[0] {
+		if s.file != "" && ends[0] != p.Span[0] {
 			return nil, fmt.Errorf("-span %s: the model starts at %g: want %[2]g,to with to > %[2]g", text.Clip(s.span), p.Span[0])
 		}
 		p.Span = [2]float64{ends[0], ends[1]}
@@ -262,20 +297,21 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 
 func (s *solution) named() (*probode.Problem, error) {
 	switch {
-	case s.model != "" && s.problem != "":
+	case s.file != "" && s.problem != "":
 		return nil, errors.New("-problem and -model: give only one of them")
-	case s.model == "" && s.condition != "":
-		return nil, errors.New("-condition has no meaning without -model")
-	case s.model == "" && s.problem == "":
-		return nil, errors.New("give the name of a built-in problem with -problem, or a model file with -model (see -help)")
+	case s.file == "" && s.problem == "":
+		return nil, errors.New("want a model file, or the name of a built-in problem with -problem")
 	case s.problem != "":
+		if err := needs(s.flags, "with -problem", "condition", "data", "outside"); err != nil {
+			return nil, err
+		}
 		p, err := problems.Named(s.problem)
 		if err != nil {
 			return nil, fmt.Errorf("-problem: %w", err)
 		}
 		return p, nil
 	}
-	m, err := loadModel(s.model, s.outside, s.outputs...)
+	m, err := s.load()
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +349,7 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 // setup uses a grid with all the times if one of them is not on that of equal steps.
 func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
 	base := probode.Setup{Mesh: probode.Uniform(0)}
-	if s.model != "" || s.free {
+	if s.file != "" || s.free {
 		base.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}
 	}
 	s.components = p.Dim()
@@ -322,7 +358,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 		return setup, err
 	}
 	setup = all[0]
-	if f, ok := setup.Mesh.(probode.Frozen); ok && s.model != "" && !p.Autonomous {
+	if f, ok := setup.Mesh.(probode.Frozen); ok && s.file != "" && !p.Autonomous {
 		f.Max = (p.Span[1] - p.Span[0]) / 128 // as in probode.Adaptive
 		setup.Mesh = f
 	}
@@ -379,8 +415,6 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 		return nil, errors.New("-step has no meaning with -method reference: use -rtol and -atol")
 	case s.paths != 0:
 		return nil, errors.New("-paths has no meaning with -method reference, which has no noise")
-	case s.linearize != "":
-		return nil, errors.New("-linearize has no meaning with -method reference")
 	}
 	s.components = p.Dim()
 	tol := probode.Tolerance{Relative: 1e-10}

@@ -106,12 +106,12 @@ data: d.csv
 `
 	model := write("m.yaml", text)
 	for args, want := range map[string]string{
-		"":                        "warning: the solution ends at t = 10, before event late at t = 12: set a different end with -span\n",
-		"-span 0,1.5":             "warning: the solution ends at t = 1.5, before event early at t = 2, the first of 2 events: set a different end with -span\n",
-		"-span 0,20":              "",
-		"-theta lag=-5":           "",
-		"-span 0,12":              "",
-		"-theta lag=0 -span 0,11": "",
+		"":                     "warning: the solution ends at t = 10, before event late at t = 12: set a different end with -span\n",
+		"-span 0,1.5":          "warning: the solution ends at t = 1.5, before event early at t = 2, the first of 2 events: set a different end with -span\n",
+		"-span 0,20":           "",
+		"-at lag=-5":           "",
+		"-span 0,12":           "",
+		"-at lag=0 -span 0,11": "",
 	} {
 		said := stderr(t, func() { table(t, append([]string{"-model", model}, strings.Fields(args)...)...) })
 		if said != want {
@@ -246,25 +246,24 @@ func TestSolveNoise(t *testing.T) {
 
 func TestSolveFaults(t *testing.T) {
 	for want, args := range map[string][]string{
-		"give the name of a built-in problem":                 nil,
+		"or the name of a built-in problem":                   nil,
 		`-problem: no problem "x"`:                            {"-problem", "x"},
 		"no step size or tolerance given: set -step or -rtol": {"-problem", "fhn", "-method", "am1"},
 		"-step and -rtol: give only one of them":              {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},
 		"-step: FitzHugh–Nagumo: the step is 30: want":        {"-problem", "fhn", "-step", "30"},
 		"-times: 21 is outside the span":                      {"-problem", "fhn", "-step", "0.1", "-times", "21"},
 		`-times 1,nan: "nan"`:                                 {"-problem", "fhn", "-step", "0.1", "-times", "1,nan"},
-		`"k" is not a parameter`:                              {"-problem", "fhn", "-step", "0.1", "-theta", "k=1"},
-		"-theta theta1=x: want a finite":                      {"-problem", "fhn", "-step", "0.1", "-theta", "theta1=x"},
+		`"k" is not a parameter`:                              {"-problem", "fhn", "-step", "0.1", "-at", "k=1"},
+		"-at theta1=x: want a finite":                         {"-problem", "fhn", "-step", "0.1", "-at", "theta1=x"},
 		"-span 1,0: want from,to":                             {"-problem", "fhn", "-step", "0.1", "-span", "1,0"},
 		"-paths -1: want":                                     {"-problem", "fhn", "-step", "0.1", "-paths", "-1"},
 		"would take":                                          {"-problem", "fhn", "-step", "0.1", "-paths", "9223372036854775807"},
 		"-alpha -1: want":                                     {"-problem", "fhn", "-step", "0.1", "-paths", "2", "-alpha", "-1"},
 		"-noise x: want local or method":                      {"-problem", "fhn", "-step", "0.1", "-paths", "2", "-noise", "x"},
 		"-atol 1,2,3: want a number, or 2":                    {"-problem", "fhn", "-rtol", "1e-3", "-atol", "1,2,3"},
-		"has one already":                                     {"-problem", "fhn", "-step", "0.1", "-method", "am1,current", "-linearize", "newton"},
 		"-step has no meaning with -method ref":               {"-problem", "fhn", "-step", "0.1", "-method", "reference"},
 		"more than 1000000 steps":                             {"-problem", "rober", "-method", "rk4", "-rtol", "1e-6", "-atol", "1e-9"},
-		`"y" is not a flag`:                                   {"-problem", "fhn", "y"},
+		"-problem and -model: give only one of them":          {"-problem", "fhn", "y"},
 	} {
 		var out strings.Builder
 		err := solve(context.Background(), args, &out)

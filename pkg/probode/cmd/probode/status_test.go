@@ -49,18 +49,14 @@ func left(t *testing.T) string {
 	return strings.Join(names, " ")
 }
 
-// A likelihood that cannot be written as PEtab, or as a model file, leaves no JSON, and
-// prints none.
+// An error leaves no JSON, and prints none.
 func TestNoResultsAfterAnError(t *testing.T) {
 	inFolder(t, "counts.yaml", counts)
 	for _, c := range []struct{ args, want string }{
-		{"likelihood -model counts.yaml -petab folder -json a.json", "-petab: model: the distribution of n is poisson"},
-		{"likelihood -model counts.yaml -petab folder -json -", "-petab: model: the distribution of n is poisson"},
 		{"likelihood -model counts.yaml -rtol 1e-3,1e-4 -json a.json", "-rtol and -atol: want one number each"},
 		{"likelihood -model counts.yaml -at k=-800 -json a.json", ""}, // A overflows
 		{"solve -model counts.yaml -times 5 -json a.json", "-times: 5 is outside the span"},
-		{"certify -model counts.yaml -method dp5 -rtol 1e-3 -at nominal -line none -out a.svg -json a.json", "-line none: want one of k"},
-		{"fit -model counts.yaml -starts 1 -level 2 -profiles -json a.json", "-level 2: want a number between 0 and 1"},
+		{"fit -model counts.yaml -starts 1 -confidence 2 -profiles -json a.json", "-confidence 2: want a number between 0 and 1"},
 	} {
 		var out bytes.Buffer
 		err := run(context.Background(), strings.Fields(c.args), &out)

@@ -25,19 +25,26 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
-const summaryHelp = `Prints a summary of the draws in a directory: how they were made; means,
-standard deviations and quantiles with their diagnostics; and warnings, if there are
-any. Of a run that is not finished, or is still running, it takes the draws that have
-been saved.
+var summaryHelp = manual{
+	short: `Prints a summary of the draws in a directory: means, standard deviations and quantiles
+with their diagnostics, and warnings, if there are any.
 
   probode summary runs/lynx
+  probode summary runs/lynx -out lynx.html -case lynx-hare
+`,
+	flags: []string{"v", "out", "model", "case", "data", "json"},
+	long: `Of a run that is not finished, or is still running, it takes the draws that have been
+saved. -out shows the traces and the posterior of each pair of parameters; with the model,
+-model or -case, also new data as the model predicts them, beside the data.
+`}
 
-`
-
-func summary(_ context.Context, args []string, out io.Writer) error {
+func summary(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
-	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")
-	file := flags.String("json", "", "`file` for the numbers as JSON (\"-\" for standard output); see docs/json.md")
+	m := newExact(flags)
+	verbose := flags.Bool("v", false, "print also how the draws were made")
+	place := outFile{flag: "out"}
+	flags.StringVar(&place.path, "out", "", "`file` for figures (.html), or for the table (.csv); the table has all digits")
+	file := flags.String("json", "", "`file` for the numbers as JSON; \"-\" is standard output; see docs/json.md")
 	if err := parse(flags, args, summaryHelp, out); err != nil {
 		return err
 	}
@@ -45,10 +52,16 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 		return errors.New("summary: want one directory")
 	}
 	numbers := outFile{"json", *file}
-	if err := checkOutputs(numbers); err != nil {
+	if err := first(checkEnding("out", place.path, ".html", ".csv"), checkOutputs(numbers, place)); err != nil {
 		return err
 	}
-	cautions, err := readCautions(flags.Arg(0))
+	if m.preset == "" && m.file == "" {
+		if err := needs(flags, "without -model or -case", "data", "method", "step"); err != nil {
+			return err
+		}
+	}
+	dir := flags.Arg(0)
+	cautions, err := readCautions(dir)
 	if err != nil {
 		return err
 	}
@@ -56,7 +69,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 		return func(done, total int) { show(done, total, "") }
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(25)) // there may be many millions of draws
-	chains, err := store.ReadSoFar(flags.Arg(0), counts(display("reading")))
+	chains, err := store.ReadSoFar(dir, counts(display("reading")))
 	if err != nil {
 		return err
 	}
@@ -70,8 +83,21 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains, report, cautions) }); err != nil {
 		return err
 	}
+	if filepath.Ext(place.path) == ".csv" {
+		err = place.write(out, func(w io.Writer) error { return writeTable(w, report) })
+	} else if place.path != "" {
+		err = m.drawRun(ctx, place, dir, chains)
+	}
+	if err != nil {
+		return err
+	}
 	out = numbers.beside(out)
-	if !*table {
+	fmt.Fprint(out, report)
+	for _, w := range cautions {
+		fmt.Fprintf(out, "caution: %s\n", w)
+	}
+	if *verbose {
+		fmt.Fprintln(out)
 		for _, f := range chains.Meta {
 			switch f.Key {
 			case "method", "step", "noise": // these contain no names, and in a file no blanks
@@ -81,13 +107,12 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 				fmt.Fprintf(out, "%s: %s\n", f.Key, f.Value)
 			}
 		}
-		_, err := fmt.Fprint(out, "\n", report)
-		for _, w := range cautions {
-			fmt.Fprintf(out, "caution: %s\n", w)
-		}
-		return err
 	}
-	w := csv.NewWriter(out)
+	return nil
+}
+
+func writeTable(to io.Writer, report *mcmc.Report) error {
+	w := csv.NewWriter(to)
 	w.Write([]string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"})
 	for _, m := range report.Summary {
 		row := []string{text.Printable(m.Name)}
@@ -165,11 +190,11 @@ func readCautions(dirs ...string) (cautions []string, err error) {
 func writeSummary(w io.Writer, chains *mcmc.Chains, report *mcmc.Report, cautions []string) error {
 	all := report.Summary
 	return jsonfile.Object{
-		"format", "probode summary", "version", 1, "chains", len(chains.Draws), "draws", len(chains.Draws[0]),
+		"format", "probode summary", "version", 2, "chains", len(chains.Draws), "draws", len(chains.Draws[0]),
 		"parameters", jsonfile.List(len(all), func(i int) jsonfile.Object {
 			m := all[i]
 			return jsonfile.Object{"name", m.Name, "mean", m.Mean, "sd", m.SD,
-				"q05", m.Q05, "q50", m.Median, "q95", m.Q95,
+				"q2.5", m.Q025, "q50", m.Median, "q97.5", m.Q975,
 				"mcse_mean", m.MCSE, "rhat", m.RHat, "ess_bulk", m.BulkESS, "ess_tail", m.TailESS}
 		}),
 		"warnings", append(report.Warnings, cautions...),

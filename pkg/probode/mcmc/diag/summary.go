@@ -23,7 +23,6 @@ type Marginal struct {
 	MCSE, MCSESD       float64 // standard errors of Mean and SD, as estimates for the target
 	BulkESS, TailESS   float64
 	RHat               float64
-	Q05, Q95           float64 // the 5 and 95 % quantiles
 	TailIndex          float64 // k̂ if HeavyTails is true of draws without weights, otherwise 0
 }
 
@@ -74,7 +73,7 @@ func Summarize(names []string, draws [][][]float64, logWeights [][]float64, prog
 func summarize(name string, x, weights [][]float64, kish float64) Marginal {
 	nan := math.NaN()
 	m := Marginal{Name: name, Mean: nan, SD: nan, Q025: nan, Median: nan, Q975: nan, MCSE: nan, MCSESD: nan,
-		BulkESS: nan, TailESS: nan, RHat: nan, Q05: nan, Q95: nan}
+		BulkESS: nan, TailESS: nan, RHat: nan}
 	all := slices.Concat(x...)
 	if len(all) == 0 || !vector.Finite(all) {
 		return m
@@ -92,7 +91,6 @@ func summarize(name string, x, weights [][]float64, kish float64) Marginal {
 	case weights == nil:
 		m.MCSE, m.MCSESD = MCSEMean(x), MCSESD(x)
 		m.Q025, m.Median, m.Q975 = Quantile(all, 0.025), Quantile(all, 0.5), Quantile(all, 0.975)
-		m.Q05, m.Q95 = Quantile(all, 0.05), Quantile(all, 0.95)
 		if usable(x) && dominated(all) {
 			if k := tailsIndex(all, m.BulkESS); tooHeavy(k, len(all)) {
 				m.TailIndex = k
@@ -198,7 +196,7 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 		}
 		return all[len(all)-1].x
 	}
-	m.Q025, m.Q05, m.Median, m.Q95, m.Q975 = at(0.025), at(0.05), at(0.5), at(0.95), at(0.975)
+	m.Q025, m.Median, m.Q975 = at(0.025), at(0.5), at(0.975)
 }
 
 // String returns the summary as a table for a terminal.

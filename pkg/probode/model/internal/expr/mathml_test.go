@@ -137,44 +137,6 @@ func TestMathMLErrors(t *testing.T) {
 	}
 }
 
-// MathML that is written reads back the same, except sign, which has another form.
-func TestMathMLRoundTrip(t *testing.T) {
-	g := newGen(6)
-	list := []*Node{Sym(Time), Sym("a<b"), Num(inf), Num(-inf), Num(math.NaN()), Num(-2.5e-300), Num(1e22), Num(math.Copysign(0, -1)), boolean(true), Call("log10", Sym("x"))}
-	f, err := Lambda([]string{"a", "b"}, Call("divide", Sym("a"), Sym("b")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	call, err := Parse("1 + f(x, sign(y))", "f")
-	if err != nil {
-		t.Fatal(err)
-	}
-	list = append(list, f, call)
-	for range 1000 {
-		n := g.number(1 + g.IntN(5))
-		list = append(list, n, n.Simplify(), g.condition(3))
-	}
-	for _, n := range list {
-		m, err := parseMathML(n.MathML())
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", n, err, n.MathML())
-		}
-		want := rebuild(n, func(m *Node, args []*Node) *Node {
-			if m.op == opSign {
-				return mustSign(args[0])
-			}
-			return m.with(args)
-		})
-		if !m.Equal(want) {
-			t.Fatalf("%v is read back as %v\n%s", n, m, n.MathML())
-		}
-	}
-}
-
-func mustSign(x *Node) *Node {
-	return Call("piecewise", Num(1), Call("gt", x, Num(0)), Num(-1), Call("lt", x, Num(0)), x)
-}
-
 func TestLambda(t *testing.T) {
 	f, err := parseMathML(inMath("<lambda><bvar><ci>a</ci></bvar><bvar><ci>b</ci></bvar>" + app("power", "<ci>a</ci>", "<ci>b</ci>") + "</lambda>"))
 	if err != nil {

@@ -64,45 +64,44 @@ func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
 // operators holds several names for each operator: its name in calls such as plus(a, b),
-// and its names in Go, MathML and LaTeX. The field `mathML` is empty if MathML has no
-// separate name for the operator. The field `eval` computes a function of one number,
-// such as exp, and is nil for all other operators.
+// and its names in Go and LaTeX. The field `eval` computes a function of one number, such
+// as exp, and is nil for all other operators.
 var operators = [numOps]struct {
-	name, golang, mathML, latex string
-	eval                        func(float64) float64
+	name, golang, latex string
+	eval                func(float64) float64
 }{
 	opNeg:       {name: "minus"},
 	opAdd:       {name: "plus"},
 	opMul:       {name: "times"},
 	opDiv:       {name: "divide"},
-	opPow:       {name: "pow", mathML: "power"},
+	opPow:       {name: "pow"},
 	opMin:       {name: "min", latex: `\min`},
 	opMax:       {name: "max", latex: `\max`},
 	opQuotient:  {name: "quotient", latex: `\operatorname{quotient}`},
 	opRem:       {name: "rem", latex: `\operatorname{rem}`},
 	opPiecewise: {name: "piecewise"},
 
-	opExp:   {"exp", "math.Exp", "", "", math.Exp},
-	opLn:    {"ln", "math.Log", "", `\ln`, math.Log},
-	opLog10: {"log10", "", "log", `\log_{10}`, func(x float64) float64 { return math.Log(x) / math.Ln10 }},
-	opLog2:  {"log2", "", "", `\log_{2}`, func(x float64) float64 { return math.Log(x) / math.Ln2 }},
-	opSqrt:  {"sqrt", "math.Sqrt", "root", "", math.Sqrt},
-	opAbs:   {"abs", "math.Abs", "", "", math.Abs},
-	opSign:  {"sign", "", "", `\operatorname{sign}`, sign},
-	opFloor: {"floor", "math.Floor", "", "", math.Floor},
-	opCeil:  {"ceil", "math.Ceil", "ceiling", "", math.Ceil},
-	opSin:   {"sin", "math.Sin", "", `\sin`, math.Sin},
-	opCos:   {"cos", "math.Cos", "", `\cos`, math.Cos},
-	opTan:   {"tan", "math.Tan", "", `\tan`, math.Tan},
-	opAsin:  {"asin", "math.Asin", "arcsin", `\arcsin`, math.Asin},
-	opAcos:  {"acos", "math.Acos", "arccos", `\arccos`, math.Acos},
-	opAtan:  {"atan", "math.Atan", "arctan", `\arctan`, math.Atan},
-	opSinh:  {"sinh", "math.Sinh", "", `\sinh`, math.Sinh},
-	opCosh:  {"cosh", "math.Cosh", "", `\cosh`, math.Cosh},
-	opTanh:  {"tanh", "math.Tanh", "", `\tanh`, math.Tanh},
-	opAsinh: {"asinh", "math.Asinh", "arcsinh", `\operatorname{arsinh}`, math.Asinh},
-	opAcosh: {"acosh", "math.Acosh", "arccosh", `\operatorname{arcosh}`, math.Acosh},
-	opAtanh: {"atanh", "math.Atanh", "arctanh", `\operatorname{artanh}`, math.Atanh},
+	opExp:   {"exp", "math.Exp", "", math.Exp},
+	opLn:    {"ln", "math.Log", `\ln`, math.Log},
+	opLog10: {"log10", "", `\log_{10}`, func(x float64) float64 { return math.Log(x) / math.Ln10 }},
+	opLog2:  {"log2", "", `\log_{2}`, func(x float64) float64 { return math.Log(x) / math.Ln2 }},
+	opSqrt:  {"sqrt", "math.Sqrt", "", math.Sqrt},
+	opAbs:   {"abs", "math.Abs", "", math.Abs},
+	opSign:  {"sign", "", `\operatorname{sign}`, sign},
+	opFloor: {"floor", "math.Floor", "", math.Floor},
+	opCeil:  {"ceil", "math.Ceil", "", math.Ceil},
+	opSin:   {"sin", "math.Sin", `\sin`, math.Sin},
+	opCos:   {"cos", "math.Cos", `\cos`, math.Cos},
+	opTan:   {"tan", "math.Tan", `\tan`, math.Tan},
+	opAsin:  {"asin", "math.Asin", `\arcsin`, math.Asin},
+	opAcos:  {"acos", "math.Acos", `\arccos`, math.Acos},
+	opAtan:  {"atan", "math.Atan", `\arctan`, math.Atan},
+	opSinh:  {"sinh", "math.Sinh", `\sinh`, math.Sinh},
+	opCosh:  {"cosh", "math.Cosh", `\cosh`, math.Cosh},
+	opTanh:  {"tanh", "math.Tanh", `\tanh`, math.Tanh},
+	opAsinh: {"asinh", "math.Asinh", `\operatorname{arsinh}`, math.Asinh},
+	opAcosh: {"acosh", "math.Acosh", `\operatorname{arcosh}`, math.Acosh},
+	opAtanh: {"atanh", "math.Atanh", `\operatorname{artanh}`, math.Atanh},
 
 	opLt:  {name: "lt", latex: ` < `},
 	opLe:  {name: "leq", latex: ` \le `},

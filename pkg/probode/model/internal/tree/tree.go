@@ -161,10 +161,3 @@ func (e *Element) First(name string) *Element {
 	}
 	return nil
 }
-
-// Escape returns s with XML escapes in place of special characters such as <.
-func Escape(s string) string {
-	var b strings.Builder
-	xml.EscapeText(&b, []byte(s)) // a strings.Builder returns no errors
-	return b.String()
-}
