@@ -18,7 +18,7 @@ import (
 // helpOf returns the help of a command, and the flags that it lists.
 func helpOf(verb string) (text string, flags []string) {
 	var out strings.Builder
-	run(context.Background(), []string{verb, "-help"}, &out) // the error is that help was asked for
+	run(context.Background(), []string{verb, "-help-all"}, &out) // the error is that help was asked for
 	for _, m := range regexp.MustCompile(`(?m)^  -([a-z-]+)`).FindAllStringSubmatch(out.String(), -1) {
 		flags = append(flags, m[1])
 	}
@@ -79,7 +79,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				if o[1] != "help" && !slices.Contains(flags[verb], o[1]) {
 					t.Errorf("%s: probode %s%s: there is no flag -%s", name, verb, rest, o[1])
 				}
-				special := o[1] == "method" && verb == "solve" && o[2] == "reference" || o[1] == "scheme" && verb == "sbc" && o[2] == "all"
+				special := o[1] == "method" && verb == "solve" && o[2] == "reference"
 				if known := check[o[1]]; known != nil && !special && o[2] != strings.ToUpper(o[2]) {
 					if err := known(o[2]); err != nil {
 						t.Errorf("%s: probode %s%s: %v", name, verb, rest, err)
