@@ -440,16 +440,16 @@ def visit(browser, base, names):
             held(page, name)
             moved(page, name)
     page.goto(base + "index.html")
-    for words, want in [("glossary", "glossary.html"), ("stiff feedback", "02_backward_euler.html"), ("onstant", None), ("zqxj", None)]:
+    for words, want in [("stan", "from-stan.html"), ("stiff feedback", "02_backward_euler.html"), ("onstant", None), ("zqxj", None)]:
         page.fill("#search", words)
         page.locator("#found li").first.wait_for()
         page.wait_for_timeout(200)
         found = page.locator("#found a").evaluate_all("links => links.map(a => a.getAttribute('href'))")
         assert (want is None) == (not found) and (not found or any(f.startswith(want) for f in found[:5])), f"search for {words}: {found[:5]}"
-    page.fill("#search", "glossary")
+    page.fill("#search", "stan")
     page.locator("#found a").first.wait_for()
     page.press("#search", "Enter")
-    page.wait_for_url("**/glossary.html*")
+    page.wait_for_url("**/from-stan.html*")
     assert not outside and not wrong, f"{base}: {outside[:3]} {wrong[:3]}"
     context.close()
     return charts

@@ -7,9 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/probode/probode/internal/shell"
-	"github.com/probode/probode/pkg/viz"
 )
 
 // The folder `expected` contains the results of a full run with seed 1. The file
@@ -83,11 +80,6 @@ func (s *study) update() error {
 				t.rows = kept
 			}
 			t.name = name
-			if name == "fig1" {
-				if err := s.picture(t); err != nil {
-					return err
-				}
-			}
 			to := *s
 			to.out = filepath.Join("reproduce", "expected")
 			if err := to.save(t); err != nil {
@@ -96,18 +88,6 @@ func (s *study) update() error {
 		}
 	}
 	return nil
-}
-
-func (s *study) picture(t *table) error {
-	f, err := s.fig1Figure(t, 100)
-	if err != nil {
-		return err
-	}
-	png, err := viz.PNG(f)
-	if err != nil {
-		return err
-	}
-	return shell.WriteFile(filepath.Join("reproduce", "fig1.png"), png)
 }
 
 func expected(name string) (*table, error) {

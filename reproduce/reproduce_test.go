@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -241,55 +239,6 @@ func TestBuiltInData(t *testing.T) {
 			if got, want := s.data.Y[i][k], x[2*i+k]+sigma*xi[2*i+k]; s.data.T[i] != times[i] || math.Abs(got-want) > 5.1e-7 { // six decimals
 				t.Errorf("t = %g, component %d: %v, want %v", times[i], k, got, want)
 			}
-		}
-	}
-}
-
-// The program in the README works when pasted, and prints what stands there.
-func TestREADME(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile("(?s)```go\n(.*?)```.*?```text\n(.*?)```").FindSubmatch(readme)
-	if found == nil {
-		t.Fatal("README.md has no program, or no output of it")
-	}
-	program, output := found[1], found[2]
-	// The overlay puts the program into a package of this module without
-	// writing there.
-	dir := t.TempDir()
-	main := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(main, program, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "readme", "main.go"): main}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "run", "-overlay", filepath.Join(dir, "overlay.json"), "./readme")
-	cmd.Dir = root
-	got, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, got)
-	}
-	if string(got) != string(output) {
-		t.Errorf("the program prints\n%swhere the README has\n%s", got, output)
-	}
-	for _, m := range regexp.MustCompile(`-only ([a-z0-9]+)`).FindAllSubmatch(readme, -1) {
-		found := false
-		for _, e := range experiments {
-			found = found || e.name == string(m[1])
-		}
-		if !found {
-			t.Errorf("README.md names an experiment %s", m[1])
 		}
 	}
 }

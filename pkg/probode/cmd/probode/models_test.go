@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -34,10 +33,32 @@ func TestModelsOfTheDocuments(t *testing.T) {
 	page := read("docs/fit-a-model.md")
 	t.Chdir(filepath.FromSlash("../../../../models"))
 	var out strings.Builder
-	if err := run(context.Background(), []string{"fit", "-model", "yeast.yaml", "-profiles"}, &out); err != nil {
+	if err := run(t.Context(), []string{"fit", "-model", "yeast.yaml", "-profiles"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(page, out.String()) {
 		t.Errorf("docs/fit-a-model.md does not have\n%s", out.String())
+	}
+}
+
+// The README shows what its commands print.
+func TestREADME(t *testing.T) {
+	if testing.Short() {
+		t.Skip("assesses two models, which takes ten seconds")
+	}
+	readme, err := os.ReadFile(filepath.FromSlash("../../../../README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.FromSlash("../../../../models"))
+	found := regexp.MustCompile("probode (assess .*)\n```\n\n```text\n((?s:.*?))```").FindAllStringSubmatch(string(readme), -1)
+	if len(found) != 2 {
+		t.Fatalf("%d commands with their output", len(found))
+	}
+	for _, m := range found {
+		var out strings.Builder
+		if err := run(t.Context(), strings.Fields(m[1]), &out); err != nil || out.String() != m[2] {
+			t.Errorf("%s prints (error %v)\n%s", m[1], err, out.String())
+		}
 	}
 }
