@@ -15,12 +15,11 @@ import (
 // mcmc.Tempering). The equations are solved without noise, that is, with ξ = 0. Each
 // chain has one replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
-// Stationary distribution: p₀(θ | Y). Cost: with ten temperatures, each draw takes 42
-// solves. For each draw, the replica at β = 1 makes fifteen moves, and each of the nine
-// other replicas makes three. Successive iterations of mcmc.Tempering differ little, so
-// only every third iteration gives a draw. Use Tempering if the posterior has several
-// modes, or ridges along which other samplers move too slowly. Tempering is also useful
-// for checking other samplers.
+// Stationary distribution: p₀(θ | Y). Cost: with ten temperatures, each draw takes 15
+// solves. For each draw, the replica at β = 1 makes five moves, and each of the nine
+// other replicas makes one; the draw itself is solved once more. Use Tempering if the
+// posterior has several modes, or ridges along which other samplers move too slowly.
+// Tempering is also useful for checking other samplers.
 type Tempering struct {
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
@@ -33,12 +32,9 @@ type Tempering struct {
 func (Tempering) String() string         { return "tempering" }
 func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 
-// tempered is the number of iterations of mcmc.Tempering for each draw.
-const tempered = 3
-
 // BurnIn returns, for d parameters, the number of iterations in which the temperatures
 // and the proposals are adapted.
-func (Tempering) BurnIn(d int) int { return 200 + 50*d }
+func (Tempering) BurnIn(d int) int { return 600 + 150*d }
 
 // Target returns p₀(θ | Y).
 func (Tempering) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
@@ -53,7 +49,7 @@ func (s Tempering) Check(*bayes.Density) error {
 // Kernel returns the kernel of one chain.
 func (s Tempering) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &tempering{natural: newNatural(e)}
-	k.kernel = &mcmc.Tempering{BurnIn: tempered * burnIn, Temperatures: s.Temperatures, Proposal: rule,
+	k.kernel = &mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: rule,
 		Target: func(u []float64) (base, rest float64, err error) {
 			if base = e.Constrain(k.work, u); math.IsInf(base, -1) {
 				return base, 0, nil
@@ -133,13 +129,6 @@ func (n *natural) Generate(dst []float64) {
 type tempering struct {
 	natural
 	kernel *mcmc.Tempering
-}
-
-// Step makes the moves of one iteration.
-func (k *tempering) Step(rng *rand.Rand) {
-	for range tempered {
-		k.kernel.Step(rng)
-	}
 }
 
 // Tuned reports the mean probability of a swap for each pair of neighbouring
