@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Truth returns the accurate solution of a problem for its nominal parameters. The times
-// of the solution are spaced dt apart. An error ends the cell.
-func Truth(p *probode.Problem, dt float64) *reference.Solution {
+// Reference returns the reference solution of a problem for its nominal parameters: its
+// error is negligible. The times of the solution are spaced dt apart. An error ends the cell.
+func Reference(p *probode.Problem, dt float64) *reference.Solution {
 	grid := Must(probode.UniformGrid(p, nil, dt))
 	times := slices.Compact(slices.Clone(grid.Times())) // at an event there are two
 	return Must(reference.Solve(Context(), p, times, reference.Settings{}))

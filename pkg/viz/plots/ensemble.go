@@ -76,7 +76,7 @@ func panels(e *probode.Ensemble, refs []*reference.Solution, body func(k int) []
 				p.Layers = append(p.Layers, viz.Line{Name: "reference", X: ref.Times, Y: column(ref.X, k, d), Color: viz.Black, Width: 1.4})
 			}
 		}
-		p.Layers = append(p.Layers, viz.Line{Name: "deterministic", X: e.T, Y: e.Deterministic[k], Color: viz.Vermillion, Width: 1.8, Dash: viz.DashDotted})
+		p.Layers = append(p.Layers, viz.Line{Name: "classical", X: e.T, Y: e.Deterministic[k], Color: viz.Vermillion, Width: 1.8, Dash: viz.DashDotted})
 		f.Panels = append(f.Panels, p)
 	}
 	return f

@@ -35,7 +35,7 @@ func ExampleBands() {
 	// ± 1σ from [3.0 3.8] to [3.0 4.2]
 	// mean [0 1] [3 4]
 	// reference [0 0.5 1] [3 3.5 4]
-	// deterministic [0 1] [3 4.5]
+	// classical [0 1] [3 4.5]
 }
 
 // The paths of a component are one line with a gap behind each path; a path that failed is
