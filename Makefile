@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce observatory judged test fuzz notebooks html lint bench bench-peers release image clean
+.PHONY: help lab reproduce observatory judged test test-all fuzz notebooks html lint bench bench-peers release image clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,8 +24,11 @@ judged: ## judge a collection of PEtab problems: make judged PETAB=DIR; continue
 	@$(COMPILING)
 	go run ./reproduce/judged $(if $(PETAB),-petab "$(PETAB)") $(ARGS)
 
-test: ## set up whatever is needed and run all tests, or those of PARTS="lint go"
-	@environment/test $(PARTS)
+test: ## the quick tests, in at most five minutes on two cores, or those of PARTS="lint race"
+	@environment/test $(or $(PARTS),lint short notebook)
+
+test-all: test ## all tests: after make test, what takes longer
+	@environment/test long race release slurm kubernetes draws notebooks
 
 # Short, because make test runs the stored inputs, too.
 FUZZTIME = 10s
