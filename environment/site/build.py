@@ -11,6 +11,12 @@ each page allows the browser to run the scripts of the site only, and to load no
 elsewhere. A link to something that is not on the site is an error, and so is a formula
 that cannot be converted.
 
+No kept tool does this (tried in November 2026, with the policy of viz.Guard, opened from a
+folder without a network). MkDocs with Material and mkdocs-jupyter loads a script from
+another server to search, so its search finds nothing; Material ends in May 2027. Jupyter
+Book 1 takes MathJax from another server, and the policy stops its inline handlers. MyST,
+on which Jupyter Book 2 stands, writes pages for a server (mystmd issue 188).
+
 The order of the notebooks, their two levels and the question of each come from
 notebooks/README.md; the kinds of documents and the line of each from docs/README.md.
 """
