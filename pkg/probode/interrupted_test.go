@@ -293,7 +293,7 @@ func computations(t *testing.T) (list []computation) {
 		return say(c), err
 	})
 	add("compare.Points.Unseen", func(ctx context.Context) (fmt.Stringer, error) {
-		c, err := points.Unseen(ctx, Setup{Mesh: reference.Accurate{}}, make([]float64, len(points.Theta)), 1e-9)
+		c, err := points.Unseen(ctx, Setup{Mesh: reference.Accurate{}}, 1e-9)
 		return say(c), err
 	})
 	add("compare.Points.Sufficient", func(ctx context.Context) (fmt.Stringer, error) {

@@ -45,8 +45,10 @@ func (s *sampling) checkReference(y *draws) (r referenceError, err error) {
 		}
 	}
 	limit := s.s.Threshold / 10
-	if r.unseen, err = (compare.Points{Posterior: s.p, Theta: modes, Workers: workers}).Unseen(s.ctx, by, d, limit); err != nil {
-		return r, err
+	if y.size() == 1 { // more draws have the same modes
+		if r.unseen, err = (compare.Points{Posterior: s.p, Theta: modes, Workers: workers}).Unseen(s.ctx, by, limit); err != nil {
+			return r, err
+		}
 	}
 	if r.unseen == 0 && !r.enough(s.s.Threshold) {
 		enough, found, err := compare.Points{Posterior: s.p, Theta: worstPoints(points, d), Workers: workers}.Sufficient(s.ctx, by, limit)

@@ -178,7 +178,7 @@ func (c *Certifier) ownError(theta []float64) float64 {
 	if err != nil {
 		return math.NaN()
 	}
-	pulse, err := points.Unseen(c.ctx, c.reference, []float64{own[0].D}, 0)
+	pulse, err := points.Unseen(c.ctx, c.reference.Or(c.p.Setup), 0)
 	if err != nil {
 		return math.NaN()
 	}

@@ -2,11 +2,9 @@ package compare
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
@@ -24,31 +22,27 @@ const (
 // step over a short pulse, but a solution with ManySteps equal steps shows it. Unseen
 // returns the largest discrepancy D between s and this solution, over those points at
 // which it shows a pulse that s misses. Unseen ignores points at which D is small: at most
-// `least`, or below three times the error of s, which the argument `own` holds for each
-// point. If no points remain, or f does not depend on the time between events, Unseen
+// `least`, or below three times D between s and Finer(s). If no points remain, Unseen
 // returns zero.
-func (p Points) Unseen(ctx context.Context, s probode.Setup, own []float64, least float64) (most float64, err error) {
-	if !slices.ContainsFunc(p.Posterior.Experiments, func(x bayes.Experiment) bool { return x.Problem != nil && !x.Problem.Autonomous }) {
-		return 0, ctx.Err()
-	}
+func (p Points) Unseen(ctx context.Context, s probode.Setup, least float64) (float64, error) {
 	seen := make([]float64, len(p.Theta))
-	err = p.Each(ctx, []probode.Setup{s, p.equalSteps(ManySteps), p.equalSteps(ManySteps / 4)}, func(i int, x []*Solver, at []Solution) {
-		if at[0].Err == nil && at[1].Err == nil && at[2].Err == nil { // an explicit method may fail on a stiff problem
-			// A jump of f has an error proportional to the step, so that the two solutions
-			// with equal steps differ by three times the error of the better one. A pulse
-			// that was stepped over does not follow this pattern.
-			d := x[1].discrepancy(at[0].Expected, at[1].Expected, p.Theta[i], rounded)
-			if d > 0.6*x[1].discrepancy(at[2].Expected, at[1].Expected, p.Theta[i], rounded) {
-				seen[i] = d
-			}
+	err := p.Each(ctx, []probode.Setup{s, Finer(s), p.equalSteps(ManySteps), p.equalSteps(ManySteps / 4)}, func(i int, x []*Solver, at []Solution) {
+		if at[0].Err != nil || at[2].Err != nil || at[3].Err != nil { // an explicit method may fail on a stiff problem
+			return
+		}
+		own := 0.0
+		if at[1].Err == nil {
+			own = x[1].discrepancy(at[0].Expected, at[1].Expected, p.Theta[i], 0)
+		}
+		// A jump of f has an error proportional to the step, so that the two solutions with
+		// equal steps differ by three times the error of the better one. A pulse that was
+		// stepped over does not follow this pattern.
+		d, jump := x[2].discrepancy(at[0].Expected, at[2].Expected, p.Theta[i], rounded), x[2].discrepancy(at[3].Expected, at[2].Expected, p.Theta[i], rounded)
+		if d > least && d > 0.6*jump && !(d < 3*own) {
+			seen[i] = d
 		}
 	})
-	for i, d := range seen {
-		if d > least && !(d < 3*own[i]) {
-			most = math.Max(most, d)
-		}
-	}
-	return most, err
+	return slices.Max(append(seen, 0)), err
 }
 
 // equalSteps is the classical Runge–Kutta method with n steps over the longest span.

@@ -375,13 +375,6 @@ func (r *sampleRun) finish(ctx context.Context, words string) (again bool, err e
 	return false, r.printModes(ctx)
 }
 
-// unseen compares the solver with very many equal steps at one draw, where f depends on
-// time. Two solvers with error control may both step over a short pulse.
-func (r *sampleRun) unseen(ctx context.Context, chains *mcmc.Chains) (float64, error) {
-	points := compare.Points{Posterior: r.p, Theta: compare.Spread(chains.Draws, 1), Workers: r.settings.Workers}
-	return points.Unseen(ctx, r.p.Setup, make([]float64, len(points.Theta)), 0.01)
-}
-
 // caution looks for an effect of the solver's error, for regions without draws and for
 // parameters without a finite variance. Its cautions replace those of an earlier run,
 // unless those may be about other chains. The result is that of finish.
@@ -406,7 +399,8 @@ func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 		case check.Draws > 1:
 			all = append(all, check.String())
 		}
-		if d, err := r.unseen(ctx, chains); err == nil && d > 0 {
+		last := compare.Points{Posterior: r.p, Theta: compare.Spread(chains.Draws, 1), Workers: r.settings.Workers}
+		if d, err := last.Unseen(ctx, r.p.Setup, 0.01); err == nil && d > 0 {
 			all = append(all, fmt.Sprintf("caution: the solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps and short pulses of f as events", compare.ManySteps, d))
 		}
 	}
