@@ -55,7 +55,7 @@ type sampling struct {
 	begin      time.Time // of the assessment
 }
 
-var errTime = errors.New("the time limit was reached")
+var errTime = errors.New("the time limit")
 
 // limited returns a context that is cancelled with the cause errTime at the end of
 // Settings.MaxTime.
@@ -72,8 +72,10 @@ func (s *sampling) sample(p *bayes.Posterior, sampler sample.Sampler, chains mcm
 	chains.Seed = seed
 	ctx, end := s.limited()
 	defer end()
+	percent := 0
 	chains.Progress = func(done, total int, doing string) {
-		s.say("%v, %v: %d %%, %s", sampler, p.Setup, 100*done/max(1, total), doing)
+		percent = 100 * done / max(1, total)
+		s.say("%v, %v: %d %%, %s", sampler, p.Setup, percent, doing)
 	}
 	var r sample.Measurement
 	err := ctx.Err() // a short run does not look at ctx
@@ -84,7 +86,7 @@ func (s *sampling) sample(p *bayes.Posterior, sampler sample.Sampler, chains mcm
 	case s.ctx.Err() != nil:
 		return nil, s.ctx.Err()
 	case err != nil && context.Cause(ctx) == errTime:
-		return nil, fmt.Errorf("%w: %v", errTime, s.s.MaxTime)
+		return nil, fmt.Errorf("%w of %v was reached at %d %% of the first draws", errTime, s.s.MaxTime, percent)
 	case err != nil:
 		return nil, fmt.Errorf("%v, %v: %w", sampler, p.Setup, err)
 	}

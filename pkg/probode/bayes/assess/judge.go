@@ -36,11 +36,15 @@ func (a *assessment) known(i int) *result {
 	return &result{w.estimates, &w.differences, a.y.sound, a.y.gaps, a.effective(a.y) * w.kish, nil, nil}
 }
 
-// judge judges all candidates.
+// judge judges the candidates. A verdict at an earlier look stands, unless the draws of the
+// reference posterior have become doubtful.
 func (a *assessment) judge() {
 	doubt := a.doubt()
 	for i := range a.out.Candidates {
 		x := &a.out.Candidates[i]
+		if x.Verdict != Undecided && doubt == "" {
+			continue
+		}
 		x.Verdict, x.Why = Undecided, doubt
 		r := a.known(i)
 		if r == nil {

@@ -192,7 +192,7 @@ func (a *assessment) describe() (err error) {
 func (a *assessment) infer(i int) error {
 	x, at := &a.out.Candidates[i], a.setupOf(i)
 	f := &a.modes.setups[at]
-	if a.runs[i] != nil || a.failures[i] != "" {
+	if x.Verdict != Undecided || a.runs[i] != nil || a.failures[i] != "" {
 		return a.ctx.Err()
 	}
 	if !x.Noisy && (f.modes == nil || !f.differs()) {

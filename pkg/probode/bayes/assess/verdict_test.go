@@ -306,3 +306,13 @@ func TestMeshIsNotAssessedInSilence(t *testing.T) {
 		}
 	}
 }
+
+// At the end of the time there is a report: the certificates, and the reason why there is
+// no verdict.
+func TestNoTime(t *testing.T) {
+	a := assessed(t, shifted(distuv.Normal{Mu: 0, Sigma: 1}, 8, 1), assess.Settings{Candidates: at(0.5), Accurate: simpson, MaxTime: 1})
+	x := a.Candidates[0]
+	if x.Verdict != assess.Undecided || !strings.Contains(x.Why, "the time limit of 1ns was reached at 0 % of the first draws") || x.Certificate == nil || !strings.HasPrefix(a.Answer(), "It is not known") {
+		t.Errorf("%v: %q\n%v", x.Verdict, x.Why, a)
+	}
+}
