@@ -41,7 +41,7 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 		return ll, err
 	}
 	for k, t := range e.transforms {
-		du[k] = du[k]*t.slope(u[k]) + e.priorSlope(k, u[k], e.theta[k])
+		du[k] = du[k]*t.slope(u[k]) + e.PriorSlope(k, u[k])
 	}
 	return lp + ll, nil
 }
@@ -291,8 +291,9 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	}
 }
 
-// priorSlope is with respect to u, at which the parameter is theta.
-func (e *Density) priorSlope(k int, u, theta float64) float64 {
+// PriorSlope returns the derivative of PriorLogProb with respect to u.
+func (e *Density) PriorSlope(k int, u float64) float64 {
+	theta, _ := e.transforms[k].to(u)
 	slope, curve := e.transforms[k].slopes(u)
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
 		return curve + s*slope

@@ -91,6 +91,20 @@ func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own []
 	return mean, r.back.slopes, own
 }
 
+// StateGradient returns the log likelihood for given states at the observation times. It
+// writes the derivatives with respect to the states to w, and adds those with respect to
+// theta, at fixed states, to dtheta.
+func (r *Part) StateGradient(w, dtheta, states, theta []float64) float64 {
+	if r.back == nil {
+		r.back = newBackward(r, len(theta))
+	}
+	r.e.bind(r, theta)
+	copy(r.state, states)
+	ll := r.weigh(dtheta, theta)
+	copy(w, r.back.weights)
+	return ll
+}
+
 // NoiseGradient computes the derivatives of Σₙ wₙᵀxₙ with respect to the part's ξ, and
 // writes them to dxi. Here xₙ is the state at observation time n, and wₙ is the
 // corresponding part of w. The error is errors.ErrUnsupported if the path has no

@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // Settings holds the options of GaussianProcess.
@@ -34,29 +35,41 @@ type Settings struct {
 	Temper float64
 }
 
-// GaussianProcess returns the gradient-matching posterior of a model with one experiment.
-// This posterior uses a Gaussian process as the prior for each component of the path at
-// the points t:
+// A Density is the gradient-matching density of a model with one experiment. The prior of
+// each component of the path at the points t is a Gaussian process:
 //
 //	x = mean + √β L ξ,   L Lᵀ = C,   ξ ~ N(0, I).
 //
 // Given x, the derivative of the process has the distribution N(D x, K), with D = C′C⁻¹
-// and K = C″ − C′C⁻¹C′ᵀ + γI. The posterior treats the differential equation as an
-// observation that the derivative of the process is equal to f. Up to a constant, the log
-// density of the posterior is
+// and K = C″ − C′C⁻¹C′ᵀ + γI. The density treats the differential equation as an
+// observation that the derivative of the process is equal to f. Up to a constant, its
+// logarithm is
 //
 //	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
 //
-// Any sampler of (θ, ξ) can draw from this posterior. The posterior uses an extended
-// Problem, which adds one scaled residual for each component to the state vector. The data
-// of the posterior contain the value zero for every residual. The posterior does not impose
-// the condition that x begins at the initial state of the problem.
-func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
+// The density does not impose the condition that x begins at the initial state of the
+// problem. A Density has its own workspace, so two goroutines must not use it at the same
+// time.
+type Density struct {
+	e     *bayes.Density // of the priors and the observations
+	x     *bayes.Experiment
+	param []int // index in θ of each element of the problem's θ, −1 if known
+	parts []component
+
+	adjoint           *probode.Adjoint
+	theta, own        []float64 // θ, and the gradient with respect to the problem's θ
+	states, f, dx, df *mat.Dense
+	b, c              *mat.VecDense
+	residuals         []float64 // of the last evaluation, by component
+}
+
+// GaussianProcess returns the gradient-matching density of a model with one experiment.
+func GaussianProcess(m bayes.Model, s Settings) (*Density, error) {
 	x, err := single(m)
 	if err != nil {
 		return nil, err
 	}
-	p, d := *x.Problem, x.Problem.Dim()
+	p, d := x.Problem, x.Problem.Dim()
 	if s.Between < 0 || s.Mismatch < 0 || s.Temper < 0 || s.Temper > 0 && s.Temper < 1 {
 		return nil, fmt.Errorf("matching: Between is %d, Mismatch is %g and Temper is %g: want numbers ≥ 0, and a Temper that is either 0 or at least 1", s.Between, s.Mismatch, s.Temper)
 	}
@@ -81,62 +94,47 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	}
 
 	// The additional points between the observation times are added to the data as rows
-	// of missing values. The residuals of each component are added to the data as a column
-	// of zeros.
-	data := &bayes.Data{Time: x.Data.Time}
+	// of missing values.
+	data := &bayes.Data{Names: x.Data.Names, Time: x.Data.Time}
 	count := 0
 	for i, t := range x.Data.T {
-		for j := range s.Between + 1 {
-			row := append(slices.Repeat([]float64{math.NaN()}, columns), make([]float64, d)...)
-			at := t
-			if j > 0 {
-				if i == len(x.Data.T)-1 {
-					break
-				}
-				at += (x.Data.T[i+1] - t) * float64(j) / float64(s.Between+1)
-			} else {
-				copy(row, x.Data.Y[i])
+		data.T, data.Y = append(data.T, t), append(data.Y, x.Data.Y[i])
+		for _, y := range x.Data.Y[i] {
+			if !math.IsNaN(y) {
+				count++
 			}
-			for k := range columns {
-				if !math.IsNaN(row[k]) {
-					count++
-				}
-			}
-			data.T, data.Y = append(data.T, at), append(data.Y, row)
+		}
+		for j := 1; j <= s.Between && i < len(x.Data.T)-1; j++ {
+			data.T = append(data.T, t+(x.Data.T[i+1]-t)*float64(j)/float64(s.Between+1))
+			data.Y = append(data.Y, slices.Repeat([]float64{math.NaN()}, columns))
 		}
 	}
 	if s.Temper == 0 {
 		s.Temper = max(1, float64(d*len(data.T))/float64(max(count, 1)))
 	}
-
-	states := make([]string, 2*d)
-	for k := range d {
-		states[k], states[d+k] = p.StateName(k), "residual of "+p.StateName(k)
-	}
-	data.Names = append(names, states[d:]...)
-	field := x.Problem
-	p.States, p.X0, p.Start, p.StartTheta = states, make([]float64, 2*d), nil, nil
-	copy(p.X0, x.Problem.X0)
-	p.F = func(dst []float64, t float64, x, theta []float64) {
-		clear(dst[d:])
-		field.F(dst[:d], t, x[:d], theta)
-	}
-	p.FJ, p.FTheta, p.Pullback, p.Band = nil, nil, nil, nil
-	each := x.Errors
-	if len(each) == 1 {
-		each = slices.Repeat(each, columns)
-	}
-	x.Problem, x.Data = &p, data
-	x.Errors = append(slices.Clone(each), slices.Repeat([]bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}}, d)...)
-	if observe := x.Observe; observe != nil {
-		x.ObserveSlopes = nil
-		x.Observe = func(dst []float64, t float64, x, theta []float64) {
-			observe(dst[:columns], t, x[:d], theta)
-			copy(dst[columns:], x[d:])
-		}
-	}
+	x.Data = data
 	m.Experiments = []bayes.Experiment{x}
-	return &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: process{s, field}, Alpha: 1}}, nil
+	// The density of the observations solves nothing, so any Setup will do.
+	e, err := bayes.NewDensity(context.Background(), &bayes.Posterior{Model: m, Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(p.Span[1] - p.Span[0])}})
+	if err != nil {
+		return nil, err
+	}
+	q := &Density{e: e, x: &m.Experiments[0]}
+	for k := range p.Theta {
+		name := p.ParamName(k)
+		if x.Params != nil {
+			name = x.Params[k]
+		}
+		q.param = append(q.param, slices.Index(e.Posterior().Names(), name))
+	}
+	for _, k := range s.Kernels {
+		part, err := s.component(k, data.T)
+		if err != nil {
+			return nil, err
+		}
+		q.parts = append(q.parts, part)
+	}
+	return q.clone(), nil
 }
 
 // single refuses several experiments, events, and fewer than two times.
@@ -168,60 +166,6 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-type process struct {
-	Settings
-	field *probode.Problem
-}
-
-func (process) String() string { return "gradient matching with Gaussian processes" }
-
-func (process) NeedsMethod() bool { return false }
-
-func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _, times []float64) (probode.Path, error) {
-	n := len(times)
-	q := &path{p: m.field, times: times}
-	for _, k := range m.Kernels {
-		c, mixed, slope := mat.NewSymDense(n, nil), mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
-		for i, t := range times {
-			for j, u := range times {
-				state, cross, left := k.at(t, u)
-				if i == j {
-					// Multiplying the variances by 1 + 1e-9 keeps the factorisations
-					// stable.
-					state *= 1 + 1e-9
-					left = left*(1+1e-9) + m.Mismatch
-				}
-				mixed.Set(i, j, cross)
-				c.SetSym(i, j, state)
-				slope.SetSym(i, j, left)
-			}
-		}
-		tempered := math.Sqrt(m.Temper)
-		var chol mat.Cholesky
-		var root, residual mat.TriDense
-		if !chol.Factorize(c) {
-			return nil, fmt.Errorf("matching: the covariance at %d points is singular: use fewer points or a Length below %.4g", n, k.Length)
-		}
-		chol.LTo(&root)
-		var across, b mat.Dense // L⁻¹C′ᵀ and K^−½ C′ L⁻ᵀ
-		err := across.Solve(&root, mixed.T())
-		slope.SymRankK(slope, -1, across.T())
-		if !chol.Factorize(slope) {
-			return nil, fmt.Errorf("matching: the covariance of the derivatives at %d points is singular: use fewer points, a Length below %.4g, or a Mismatch > 0", n, k.Length)
-		}
-		chol.LTo(&residual)
-		var inverse mat.TriDense
-		if err := errors.Join(err, b.Solve(&residual, across.T()), inverse.InverseTri(&residual)); err != nil {
-			return nil, fmt.Errorf("matching: %w", err)
-		}
-		part := component{mean: k.Mean, root: new(mat.Dense), slope: &b, scaled: new(mat.Dense)}
-		part.root.Scale(tempered, &root)
-		part.scaled.Scale(1/tempered, &inverse)
-		q.parts = append(q.parts, part)
-	}
-	return q.Clone(), nil
-}
-
 // component has the values `mean + root ξ`, and the residuals `scaled f − slope ξ` of its
 // equation.
 type component struct {
@@ -229,86 +173,129 @@ type component struct {
 	root, slope, scaled *mat.Dense
 }
 
-type path struct {
-	p     *probode.Problem
-	times []float64
-	parts []component
-
-	adjoint *probode.Adjoint
-	x, f    []float64 // of the last solve, row-major
-	lambda  []float64 // the gradient with respect to f, then to x, row-major
-	b, c    *mat.VecDense
+func (s *Settings) component(k Kernel, times []float64) (part component, err error) {
+	n := len(times)
+	c, mixed, slope := mat.NewSymDense(n, nil), mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
+	for i, t := range times {
+		for j, u := range times {
+			state, cross, left := k.at(t, u)
+			if i == j {
+				// Multiplying the variances by 1 + 1e-9 keeps the factorisations
+				// stable.
+				state *= 1 + 1e-9
+				left = left*(1+1e-9) + s.Mismatch
+			}
+			mixed.Set(i, j, cross)
+			c.SetSym(i, j, state)
+			slope.SetSym(i, j, left)
+		}
+	}
+	tempered := math.Sqrt(s.Temper)
+	var chol mat.Cholesky
+	var root, residual mat.TriDense
+	if !chol.Factorize(c) {
+		return part, fmt.Errorf("matching: the covariance at %d points is singular: use fewer points or a Length below %.4g", n, k.Length)
+	}
+	chol.LTo(&root)
+	var across, b mat.Dense // L⁻¹C′ᵀ and K^−½ C′ L⁻ᵀ
+	err = across.Solve(&root, mixed.T())
+	slope.SymRankK(slope, -1, across.T())
+	if !chol.Factorize(slope) {
+		return part, fmt.Errorf("matching: the covariance of the derivatives at %d points is singular: use fewer points, a Length below %.4g, or a Mismatch > 0", n, k.Length)
+	}
+	chol.LTo(&residual)
+	var inverse mat.TriDense
+	if err := errors.Join(err, b.Solve(&residual, across.T()), inverse.InverseTri(&residual)); err != nil {
+		return part, fmt.Errorf("matching: %w", err)
+	}
+	part = component{mean: k.Mean, root: new(mat.Dense), slope: &b, scaled: new(mat.Dense)}
+	part.root.Scale(tempered, &root)
+	part.scaled.Scale(1/tempered, &inverse)
+	return part, nil
 }
 
-func (q *path) Clone() probode.Path {
+func (q *Density) clone() *Density {
 	c := *q
-	n, d := len(q.times), len(q.parts)
-	c.adjoint = probode.NewAdjoint(q.p)
-	c.x, c.f, c.lambda = make([]float64, n*d), make([]float64, n*d), make([]float64, 2*n*d)
-	c.b, c.c = mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+	n, d := len(q.x.Data.T), len(q.parts)
+	c.e, c.adjoint = q.e.Clone(), probode.NewAdjoint(q.x.Problem)
+	c.theta, c.own = make([]float64, q.e.Dim()), make([]float64, len(q.param))
+	for _, m := range []**mat.Dense{&c.states, &c.f, &c.dx, &c.df} {
+		*m = mat.NewDense(n, d, nil)
+	}
+	c.b, c.c, c.residuals = mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), make([]float64, n*d)
 	return &c
 }
 
-func (q *path) NoiseLen() int { return len(q.x) }
-func (q *path) Work() int     { return len(q.times) }
+// Dim returns the number of parameters θ plus the number of elements of ξ.
+func (q *Density) Dim() int { return q.e.Dim() + len(q.x.Data.T)*len(q.parts) }
 
-func (q *path) normals(xi []float64, k int) *mat.VecDense {
-	n := len(q.times)
-	return mat.NewVecDense(n, xi[k*n:(k+1)*n])
+// LogDensity returns the log density at x, which consists of θ on the unconstrained scale
+// and ξ, and writes its gradient to grad.
+func (q *Density) LogDensity(grad, x []float64) (float64, error) {
+	return q.gradient(grad, x, true)
 }
 
-func (q *path) States(_ context.Context, dst, theta, xi []float64) error {
-	d := len(q.parts)
-	if xi == nil {
-		xi = make([]float64, q.NoiseLen())
+// gradient stores the residuals, whose squares are a part of the log density. Without
+// `matched` it leaves this part out of grad.
+func (q *Density) gradient(grad, x []float64, matched bool) (float64, error) {
+	p, n := q.e.Dim(), len(q.x.Data.T)
+	clear(grad)
+	lp := q.e.Constrain(q.theta, x[:p])
+	if math.IsInf(lp, -1) {
+		return lp, nil
 	}
+	normals := func(v []float64, k int) *mat.VecDense { return mat.NewVecDense(n, v[p+k*n:p+(k+1)*n]) }
 	for k, part := range q.parts {
-		q.b.MulVec(part.root, q.normals(xi, k))
+		q.b.MulVec(part.root, normals(x, k))
 		for i, v := range q.b.RawVector().Data {
-			q.x[i*d+k] = part.mean + v
+			q.states.Set(i, k, part.mean+v)
 		}
 	}
-	for i, t := range q.times {
-		q.p.F(q.f[i*d:(i+1)*d], t, q.x[i*d:(i+1)*d], theta)
-		copy(dst[2*i*d:], q.x[i*d:(i+1)*d])
+	lp += q.e.Part(0).StateGradient(q.dx.RawMatrix().Data, grad[:p], q.states.RawMatrix().Data, q.theta)
+	theta := q.e.Part(0).Theta(q.theta)
+	for i, t := range q.x.Data.T {
+		q.x.Problem.F(q.f.RawRowView(i), t, q.states.RawRowView(i), theta)
 	}
-	f := mat.NewDense(len(q.times), d, q.f)
+	q.df.Zero()
 	for k, part := range q.parts {
-		q.b.MulVec(part.slope, q.normals(xi, k))
-		q.c.MulVec(part.scaled, f.ColView(k))
-		for i := range q.times {
-			v := q.c.AtVec(i) - q.b.AtVec(i)
-			if !(math.Abs(v) <= probode.TooLarge) {
-				return fmt.Errorf("matching: f at t = %.6g: %w", q.times[i], probode.ErrDiverged)
-			}
-			dst[(2*i+1)*d+k] = v
+		xi, residual := normals(x, k), mat.NewVecDense(n, q.residuals[k*n:(k+1)*n])
+		q.b.MulVec(part.slope, xi)
+		residual.MulVec(part.scaled, q.f.ColView(k))
+		residual.SubVec(residual, q.b)
+		lp -= (mat.Dot(residual, residual) + mat.Dot(xi, xi)) / 2
+		own := normals(grad, k)
+		own.ScaleVec(-1, xi)
+		if !matched {
+			continue
+		}
+		q.c.MulVec(part.scaled.T(), residual)
+		q.c.ScaleVec(-1, q.c)
+		q.df.SetCol(k, q.c.RawVector().Data)
+		q.c.MulVec(part.slope.T(), residual)
+		own.AddVec(own, q.c)
+	}
+	if math.IsNaN(lp) || math.IsInf(lp, 0) {
+		return math.Inf(-1), fmt.Errorf("matching: %w", probode.ErrDiverged)
+	}
+	clear(q.own)
+	q.adjoint.Theta = q.own
+	for i, t := range q.x.Data.T {
+		q.adjoint.Field(q.dx.RawRowView(i), q.df.RawRowView(i), t, 0, q.states.RawRowView(i), theta)
+	}
+	for k, v := range q.own {
+		if i := q.param[k]; i >= 0 {
+			grad[i] += v
 		}
 	}
-	return nil
-}
-
-func (q *path) Gradient(_ context.Context, g *probode.Gradient, w, theta, xi []float64) error {
-	n, d := len(q.times), len(q.parts)
-	weights := mat.NewDense(n, 2*d, w) // of the states and of the residuals
-	df, dx := mat.NewDense(n, d, q.lambda[:n*d]), mat.NewDense(n, d, q.lambda[n*d:])
-	dx.Copy(weights.Slice(0, n, 0, d))
+	slopes := make([]float64, p)
+	q.e.Slopes(slopes, x[:p])
+	for k, v := range slopes {
+		grad[k] = grad[k]*v + q.e.PriorSlope(k, x[k])
+	}
 	for k, part := range q.parts {
-		q.c.MulVec(part.scaled.T(), weights.ColView(d+k))
-		df.SetCol(k, q.c.RawVector().Data)
+		q.c.MulVec(part.root.T(), q.dx.ColView(k))
+		own := normals(grad, k)
+		own.AddVec(own, q.c)
 	}
-	clear(g.Theta)
-	q.adjoint.Theta = g.Theta
-	for i, t := range q.times {
-		q.adjoint.Field(dx.RawRowView(i), df.RawRowView(i), t, 0, q.x[i*d:(i+1)*d], theta)
-	}
-	g.Alpha = 0 // nothing depends on it
-	for k, part := range q.parts {
-		if g.Xi != nil {
-			own := q.normals(g.Xi, k)
-			own.MulVec(part.root.T(), dx.ColView(k))
-			q.c.MulVec(part.slope.T(), weights.ColView(d+k))
-			own.SubVec(own, q.c)
-		}
-	}
-	return nil
+	return lp, nil
 }

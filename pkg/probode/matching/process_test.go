@@ -47,58 +47,79 @@ func TestDensityOfGaussianProcess(t *testing.T) {
 	m.Experiments[0].Data.T, m.Experiments[0].Data.Y = m.Experiments[0].Data.T[:8], m.Experiments[0].Data.Y[:8]
 	m.Experiments[0].Data.Y[3][1] = math.NaN()
 	s := matching.Settings{Kernels: []matching.Kernel{{0.3, 1.4, 1.1}, {-0.2, 0.8, 2}}, Between: 1, Mismatch: 0.01, Temper: 1.7}
-	p, err := matching.GaussianProcess(m, s)
+	q, err := matching.GaussianProcess(m, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := bayes.NewDensity(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
+	data := m.Experiments[0].Data
+	var times []float64
+	for i, at := range data.T {
+		if i > 0 {
+			times = append(times, (data.T[i-1]+at)/2)
+		}
+		times = append(times, at)
 	}
+	n := len(times)
 	rng := rand.New(rand.NewPCG(1, 1))
 	theta := []float64{0.3, 0.1, 2}
-	u, xi := make([]float64, 3), make([]float64, e.NoiseLen())
-	if err := e.Unconstrain(u, theta); err != nil {
-		t.Fatal(err)
+	x := make([]float64, q.Dim())
+	for k, v := range theta {
+		x[k] = math.Log(v)
+	}
+	covariances := func(kernel matching.Kernel) (c *mat.SymDense, mixed, slope *mat.Dense) {
+		c, mixed, slope = mat.NewSymDense(n, nil), mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+		at := func(t, u float64) float64 {
+			a := math.Sqrt(5) * math.Abs(t-u) / kernel.Length
+			return kernel.SD * kernel.SD * (1 + a + a*a/3) * math.Exp(-a)
+		}
+		const h = 1e-4
+		for i, t := range times {
+			for j, u := range times {
+				c.SetSym(i, j, at(t, u))
+				mixed.Set(i, j, (at(t+h, u)-at(t-h, u))/(2*h))
+				slope.Set(i, j, (at(t+h, u+h)-at(t+h, u-h)-at(t-h, u+h)+at(t-h, u-h))/(4*h*h))
+			}
+			slope.Set(i, i, slope.At(i, i)+s.Mismatch)
+		}
+		return c, mixed, slope
 	}
 	both := func() (float64, []float64) {
-		for i := range xi {
-			xi[i] = rng.NormFloat64()
+		for i := range x[3:] {
+			x[3+i] = rng.NormFloat64()
 		}
-		lp, err := e.LogPosterior(u, xi)
+		lp, err := q.LogDensity(make([]float64, len(x)), x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range xi {
-			lp -= x * x / 2
+		states := make([]float64, 2*n)
+		for k, kernel := range s.Kernels {
+			c, _, _ := covariances(kernel)
+			var chol mat.Cholesky
+			var root mat.TriDense
+			var v mat.VecDense
+			if !chol.Factorize(c) {
+				t.Fatal("the covariance is singular")
+			}
+			chol.LTo(&root)
+			v.MulVec(&root, mat.NewVecDense(n, x[3+k*n:3+(k+1)*n]))
+			for i := range times {
+				states[2*i+k] = kernel.Mean + math.Sqrt(s.Temper)*v.AtVec(i)
+			}
 		}
-		return lp, e.States(0)
+		return lp, states
 	}
 	direct := func(states []float64) float64 {
-		data := m.Experiments[0].Data
-		times := p.Experiments[0].Data.T
-		n, sum := len(times), 0.0
+		sum := 0.0
 		f := make([]float64, 2)
 		for k, kernel := range s.Kernels {
-			c, mixed, slope := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-			at := func(t, u float64) float64 {
-				a := math.Sqrt(5) * math.Abs(t-u) / kernel.Length
-				return kernel.SD * kernel.SD * (1 + a + a*a/3) * math.Exp(-a)
-			}
-			const h = 1e-4
+			c, mixed, slope := covariances(kernel)
 			x, residual := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
 			for i, t := range times {
-				x.SetVec(i, states[4*i+k]-kernel.Mean)
-				problems.FitzHughNagumo().F(f, t, states[4*i:4*i+2], theta)
+				x.SetVec(i, states[2*i+k]-kernel.Mean)
+				problems.FitzHughNagumo().F(f, t, states[2*i:2*i+2], theta)
 				residual.SetVec(i, f[k])
-				for j, u := range times {
-					c.Set(i, j, at(t, u))
-					mixed.Set(i, j, (at(t+h, u)-at(t-h, u))/(2*h))
-					slope.Set(i, j, (at(t+h, u+h)-at(t+h, u-h)-at(t-h, u+h)+at(t-h, u-h))/(4*h*h))
-				}
-				slope.Set(i, i, slope.At(i, i)+s.Mismatch)
-				if y := data.Y[i/2][k]; i%2 == 0 && !math.IsNaN(y) {
-					sum += distuv.Normal{Mu: states[4*i+k], Sigma: 0.2}.LogProb(y)
+				if i%2 == 0 && !math.IsNaN(data.Y[i/2][k]) {
+					sum += distuv.Normal{Mu: states[2*i+k], Sigma: 0.2}.LogProb(data.Y[i/2][k])
 				}
 			}
 			var inverse, d, left mat.Dense
@@ -132,49 +153,49 @@ func TestDensityOfGaussianProcess(t *testing.T) {
 
 // The gradient agrees with differences, in ξ and in θ.
 func TestGradientOfGaussianProcess(t *testing.T) {
-	p, err := matching.GaussianProcess(fitzHughNagumo(t, 0.2), matching.Settings{Between: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := bayes.NewDensity(context.Background(), p)
+	m := fitzHughNagumo(t, 0.2)
+	m.Params = append(m.Params, bayes.Param{Name: "sigma", Prior: distuv.LogNormal{Mu: -2, Sigma: 1}})
+	m.Experiments[0].Errors = []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}
+	q, err := matching.GaussianProcess(m, matching.Settings{Between: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(2, 2))
-	u, xi := []float64{-1, -1.5, 1}, make([]float64, e.NoiseLen())
-	for i := range xi {
-		xi[i] = rng.NormFloat64() / 10
+	x := []float64{-1, -1.5, 1, -1.5}
+	for range q.Dim() - len(x) {
+		x = append(x, rng.NormFloat64()/10)
 	}
-	du, dxi := make([]float64, 3), make([]float64, len(xi))
-	if _, err := e.Gradient(du, dxi, u, xi); err != nil {
+	grad, ignored := make([]float64, len(x)), make([]float64, len(x))
+	if _, err := q.LogDensity(grad, x); err != nil {
 		t.Fatal(err)
 	}
-	along := func(x *float64) float64 {
+	along := func(x []float64, k int) float64 {
 		// Central differences of two lengths, extrapolated: the error is of order h⁴.
 		const h = 1e-4
-		at, d := *x, [2]float64{}
+		at, d := x[k], [2]float64{}
 		for i, h := range []float64{h, 2 * h} {
-			*x = at + h
-			up, _ := e.LogPosterior(u, xi)
-			*x = at - h
-			down, _ := e.LogPosterior(u, xi)
+			x[k] = at + h
+			up, _ := q.LogDensity(ignored, x)
+			x[k] = at - h
+			down, _ := q.LogDensity(ignored, x)
 			d[i] = (up - down) / (2 * h)
 		}
-		*x = at
+		x[k] = at
 		return (4*d[0] - d[1]) / 3
 	}
 	worst := 0.0
-	for i := range dxi {
-		worst = max(worst, math.Abs(dxi[i]))
+	for _, v := range grad[4:] {
+		worst = max(worst, math.Abs(v))
 	}
-	for i := 0; i < len(xi); i += 7 {
-		if want := along(&xi[i]); math.Abs(dxi[i]-want) > 1e-6*worst {
-			t.Errorf("ξ%d: derivative %.8g, and %.8g from differences", i, dxi[i], want)
+	for k := range x {
+		scale := worst
+		if k < 4 {
+			scale = math.Abs(grad[k])
+		} else if k%7 != 0 {
+			continue
 		}
-	}
-	for i := range u {
-		if want := along(&u[i]); math.Abs(du[i]-want) > 1e-6*math.Abs(want) {
-			t.Errorf("θ%d: derivative %.8g, and %.8g from differences", i, du[i], want)
+		if want := along(x, k); math.Abs(grad[k]-want) > 1e-6*scale {
+			t.Errorf("coordinate %d: derivative %.8g, and %.8g from differences", k, grad[k], want)
 		}
 	}
 }
