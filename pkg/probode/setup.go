@@ -30,23 +30,19 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns a copy of s that takes a missing Method or Mesh from t. If the mesh needs no
-// Method, the Method of t is not copied. The copy keeps the Alpha and the Scaling of s.
+// Or returns a copy of s that takes a missing Mesh from t, and a missing Method if the
+// Mesh is that of t or one of this package. Other meshes, such as reference.Accurate, may
+// need no Method. The copy keeps the Alpha and the Scaling of s.
 func (s Setup) Or(t Setup) Setup {
+	_, grid := s.Mesh.(gridder)
+	_, adaptive := s.Mesh.(Adaptive)
+	if s.Method == nil && (s.Mesh == nil || grid || adaptive) {
+		s.Method = t.Method
+	}
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
 	}
-	if s.Method == nil && s.NeedsMethod() {
-		s.Method = t.Method
-	}
 	return s
-}
-
-// NeedsMethod reports whether the mesh uses the Method. A mesh that ignores Setup.Method,
-// such as reference.Accurate, must have a method NeedsMethod() that returns false.
-func (s Setup) NeedsMethod() bool {
-	m, ok := s.Mesh.(interface{ NeedsMethod() bool })
-	return !ok || m.NeedsMethod()
 }
 
 // StepSize returns the step size of a Uniform or Through mesh, and 0 for any other mesh.

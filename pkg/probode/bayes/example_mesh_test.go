@@ -20,8 +20,7 @@ func (f formula) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return formulaPath{f, times}, nil
 }
 
-func (formula) String() string    { return "closed form" }
-func (formula) NeedsMethod() bool { return false }
+func (formula) String() string { return "closed form" }
 
 type formulaPath struct {
 	f     formula

@@ -264,11 +264,11 @@ func (p *Posterior) Describe() [][2]string {
 	if h, ok := p.Mesh.(probode.Uniform); ok {
 		step = fmt.Sprintf("%g", float64(h))
 	}
-	out := [][2]string{
-		{"method", p.Method.String()},
-		{"step", step},
-		{"alpha", Value{p.AlphaParam, p.Alpha}.String()},
+	var out [][2]string
+	if p.Method != nil {
+		out = append(out, [2]string{"method", p.Method.String()})
 	}
+	out = append(out, [2]string{"step", step}, [2]string{"alpha", Value{p.AlphaParam, p.Alpha}.String()})
 	if p.Scaling != probode.ScaleDefault {
 		out = append(out, [2]string{"noise", p.Scaling.String()})
 	}

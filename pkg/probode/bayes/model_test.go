@@ -616,7 +616,8 @@ func TestBadPosterior(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(p *bayes.Posterior){
-		"a Posterior needs Params, Experiments":       func(p *bayes.Posterior) { p.Method = nil },
+		"a Posterior needs Params, Experiments":       func(p *bayes.Posterior) { p.Mesh = nil },
+		"the method is nil":                           func(p *bayes.Posterior) { p.Method = nil },
 		"parameter 1 has no name":                     func(p *bayes.Posterior) { p.Params[0].Name = "" },
 		`two parameters are named "slope"`:            func(p *bayes.Posterior) { p.Params[1].Name = "slope" },
 		`parameter "sigma" has no Prior`:              func(p *bayes.Posterior) { p.Params[1].Prior = nil },

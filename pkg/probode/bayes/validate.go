@@ -12,8 +12,8 @@ import (
 
 // validate leaves to NewDensity what needs a solver.
 func (p *Posterior) validate() error {
-	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
-		return errors.New("bayes: a Posterior needs Params, Experiments, a Method and a Mesh")
+	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil {
+		return errors.New("bayes: a Posterior needs Params, Experiments and a Mesh")
 	}
 	if p.Method != nil {
 		if err := checkMethod(p.Method); err != nil {

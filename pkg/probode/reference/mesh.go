@@ -38,9 +38,6 @@ func (a Accurate) String() string {
 	return "reference with " + a.Tolerance.String()
 }
 
-// NeedsMethod returns false, because the states do not depend on a Method.
-func (Accurate) NeedsMethod() bool { return false }
-
 // Bind returns a Path without noise. The times must be in increasing order. If a time
 // lies outside the span only because of rounding errors, it is replaced by the nearer end
 // of the span.

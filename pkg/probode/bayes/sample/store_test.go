@@ -26,6 +26,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // streamSamplers are all that can be drawn to files.
@@ -395,6 +396,19 @@ func TestStreamRefusesReweighted(t *testing.T) {
 	err := sample.Store(context.Background(), streamModel(nil), sample.Reweighted{Accurate: probode.Setup{Mesh: probode.Uniform(0.01)}}, t.TempDir(), streamSettings, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "Store cannot use deterministic, reweighted, which processes the chains") {
 		t.Errorf("%v, want a refusal", err)
+	}
+}
+
+// The mesh of an accurate solver needs no Method, also where a run is described.
+func TestStreamWithoutMethod(t *testing.T) {
+	p := streamModel(nil).SolvedBy(probode.Setup{Mesh: reference.Accurate{}})
+	if p.Method != nil {
+		t.Fatalf("the method is %v: want none", p.Method)
+	}
+	s := streamSettings
+	s.Draws, s.BurnIn, s.Chains = 3, 3, 1
+	if err := sample.Store(t.Context(), p, sample.Deterministic{Proposal: rule}, t.TempDir(), s, store.Options{}); err != nil {
+		t.Error(err)
 	}
 }
 
