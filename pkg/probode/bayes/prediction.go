@@ -18,6 +18,7 @@ import (
 
 // A Prediction holds draws of new data for one experiment.
 type Prediction struct {
+	Name  string    // of the experiment
 	T     []float64 // the times, increasing
 	Names []string  // names of the columns of the data; may be nil
 
@@ -54,7 +55,7 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 func (e *Density) predictions() []*Prediction {
 	var out []*Prediction
 	for _, r := range e.parts {
-		out = append(out, &Prediction{T: r.x.Data.T, Names: r.x.Data.Names})
+		out = append(out, &Prediction{Name: r.x.Name, T: r.x.Data.T, Names: r.x.Data.Names})
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([
 			empty.Y = append(empty.Y, nanRow(len(x.Data.Y[0])))
 		}
 		x.Data = &empty
-		out = append(out, &bayes.Prediction{T: times, Names: data[i].Names})
+		out = append(out, &bayes.Prediction{Name: x.Name, T: times, Names: data[i].Names})
 	}
 	posterior := f.posterior
 	posterior.Mesh, posterior.GridAt = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}, f.linear(problem.starts()[0])

@@ -60,6 +60,10 @@ type Optimum struct {
 	// the likelihood, just as a median lies at a data point.
 	Left  float64
 	Kinks int
+	// Flat contains the IDs of the parameters that have no effect on the likelihood near
+	// Theta, as on a plateau: it changes by less than 10⁻⁶ if one of them makes a typical
+	// change.
+	Flat []string
 
 	Iterations, Evaluations int
 

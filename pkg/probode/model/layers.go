@@ -81,6 +81,7 @@ func (r *modelReader) addLayers(p *File, m *Model) {
 		q, id := l.Parameter, l.ID
 		if l.formula != nil {
 			q.ID = score(id)
+			p.effects = append(p.effects, id)
 			m.Assignments = append(m.Assignments, equations.Assignment{ID: id, Formula: l.formula, Where: l.where})
 		}
 		if !l.each {

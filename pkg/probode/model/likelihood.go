@@ -140,6 +140,11 @@ type InstanceValue struct {
 	// elements of Simulated and Noise are sorted by time. Elements with equal times have
 	// the same order as in the file.
 	Simulated, Noise []float64
+	// Residuals contains for each measurement its difference from Simulated on the scale of
+	// the observable, divided by the standard deviation of its distribution, or by the
+	// scale of a Student-t distribution. For a measurement below the limit of
+	// quantification it is the distance of Simulated above the limit.
+	Residuals []float64
 
 	gradient []float64 // by parameter of the part
 	by       solve
@@ -410,7 +415,7 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, how solve, free []
 // value solves the part q, and returns its contribution to the log-likelihood.
 func (l *LogLikelihood) value(ctx context.Context, q *part, how solve, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
-		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places)), by: how}
+		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places)), Residuals: make([]float64, len(q.places)), by: how}
 	if how.relative > 0 {
 		v.Tolerance.Relative = how.relative
 	}
@@ -450,12 +455,26 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, how solve, theta []f
 			return v, &impossibleError{q.e.model.Name, q.e.Condition, row.id, row.time, what}
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
+		v.Residuals[i] = row.residual(f, v.Noise[i])
 		term := row.known().LogProb(row.value, f, own)
 		v.add(row.id, term)
 		v.terms = append(v.terms, term)
 		v.rounding += 0x1p-52*math.Abs(term) + math.Abs(row.known().LogProb(row.value, f*(1-roundings), own)-term)
 	}
 	return v, nil
+}
+
+// ChiSquare returns the mean of the squares of all residuals. If the model describes the
+// data, it is about 1.
+func (v *Evaluation) ChiSquare() float64 {
+	sum, n := 0., 0
+	for _, e := range v.Instances {
+		for _, r := range e.Residuals {
+			sum += r * r
+			n++
+		}
+	}
+	return sum / float64(n)
 }
 
 func (v *InstanceValue) add(observable string, density float64) {
@@ -508,6 +527,24 @@ func (r *row) impossible(m float64, own []float64) string {
 		return fmt.Sprintf("the model predicts a count of %g: want a positive number", m)
 	}
 	return ""
+}
+
+// residual returns (y − m)/spread on the scale of the observable; see
+// InstanceValue.Residuals.
+func (r *row) residual(m, spread float64) float64 {
+	d := r.scale.of(r.value) - r.scale.of(m)
+	if r.limit != nil {
+		if limit, _ := r.limit.Const(); r.value <= limit {
+			d = min(0, r.scale.of(limit)-r.scale.of(m))
+		}
+	}
+	if r.distribution == laplaceNoise {
+		spread *= math.Sqrt2
+	}
+	if d == 0 {
+		return 0 // the spread of a count of zero is zero
+	}
+	return d / spread
 }
 
 // spread returns the typical size of deviations from m: the standard deviation of a

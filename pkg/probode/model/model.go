@@ -16,7 +16,13 @@ type File struct {
 	Models   []*Model
 	Warnings []string // about mistakes in the files that change no likelihood
 	Files    []string // the files that were read, if they are on disk
+
+	effects []string // see Effects
 }
+
+// Effects returns the names of the parameters whose priors depend on other parameters, as
+// those of random effects do.
+func (p *File) Effects() []string { return p.effects }
 
 // A Model is a system of ordinary differential equations with its observables, conditions
 // and measurements.

@@ -299,8 +299,13 @@ func (f *fitting) describe(e *end) {
 	for i, v := range f.linear(a.X) {
 		e.LogPrior += f.boxes[i].logPrior(v)
 	}
-	if a.Known {
+	if e.Flat = nil; a.Known {
 		e.Left, e.Slope = a.Left(1)
+		for i, j := range f.free {
+			if a.Information.At(i, i) < 2*short {
+				e.Flat = append(e.Flat, f.p.Params[j].ID)
+			}
+		}
 	}
 	for _, u := range a.U {
 		if math.Abs(u) < met {

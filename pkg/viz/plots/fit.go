@@ -4,22 +4,25 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Fit draws a fit and the data of one experiment, with a panel for each column of the
-// data. The first argument holds the curves, as returned by File.Curves. The first curve
-// is the fit. If there are other curves, a band shows the range of all curves. For
-// example, the other curves may belong to the points from ProfileLikelihoods.Within.
+// Fit draws a fit and the data of one experiment, with a panel for each observable. The
+// first argument holds the curves, as returned by File.Curves. The first curve is the fit.
+// If there are other curves, a band shows the range of all curves. For example, the other
+// curves may belong to the points from ProfileLikelihoods.Within.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")
 	}
-	f := Observations(data)
-	for k := range f.Panels {
+	var f viz.Figure
+	for _, columns := range observables(q) {
+		k := columns[0]
 		at := func(i int) []float64 {
 			var y []float64
 			for n := range q.T {
@@ -38,9 +41,42 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 			}
 			layers = append([]viz.Layer{viz.Band{Name: "within the profiles", X: q.T, Lo: low, Hi: high, Color: viz.Palette[5], Opacity: 0.5}}, layers...)
 		}
-		f.Panels[k].Layers = append(layers, f.Panels[k].Layers...)
+		f.Panels = append(f.Panels, observed(q.Name, data, columns, layers))
 	}
 	return f
+}
+
+// observables groups the columns of one observable: those after the first contain data at
+// the same times, or whose errors have another size, so they have the same expected values
+// and a name that ends in a number.
+func observables(q *bayes.Prediction) (groups [][]int) {
+	for k := range q.Fit[0][0] {
+		same := func(group []int) bool {
+			first := group[0]
+			end, is := strings.CutPrefix(name(q.Names, k), name(q.Names, first)+"_")
+			_, err := strconv.Atoi(end)
+			return is && err == nil && !slices.ContainsFunc(q.Fit[0], func(row []float64) bool {
+				return row[k] != row[first] && !(math.IsNaN(row[k]) && math.IsNaN(row[first]))
+			})
+		}
+		if i := slices.IndexFunc(groups, same); i >= 0 {
+			groups[i] = append(groups[i], k)
+		} else {
+			groups = append(groups, []int{k})
+		}
+	}
+	return groups
+}
+
+// observed adds the data in some columns to a panel.
+func observed(title string, data *bayes.Data, columns []int, layers []viz.Layer) viz.Panel {
+	all := viz.Points{Name: "data", Color: viz.Black}
+	for _, k := range columns {
+		for n, row := range data.Y {
+			all.X, all.Y = append(all.X, data.T[n]), append(all.Y, row[k])
+		}
+	}
+	return viz.Panel{Title: title, X: viz.Axis{Label: timeOf(data)}, Y: viz.Axis{Label: name(data.Names, columns[0])}, Layers: append(layers, all)}
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its

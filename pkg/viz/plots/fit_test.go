@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode/bayes"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
@@ -69,5 +70,41 @@ func TestFit(t *testing.T) {
 	}
 	if found < len(v.Instances[0].Simulated) {
 		t.Errorf("%d of %d simulated values are on the curves", found, len(v.Instances[0].Simulated))
+	}
+}
+
+// Data of one observable whose noise is a number for each datum, or that were measured at
+// the same time, are in different columns, and in one panel with their condition. Columns
+// with other expected values have panels of their own, whatever their names are.
+func TestOnePanelPerObservable(t *testing.T) {
+	nan := math.NaN()
+	q := &bayes.Prediction{Name: "high", T: []float64{1, 1.5, 2}, Names: []string{"y", "y_2", "y_3", "y_a", "z"}}
+	for range 3 {
+		q.Fit = append(q.Fit, [][]float64{{1, 1, 5, 1, 1}, {2, 2, 5, 2, 2}, {3, 3, 5, 3, 3}})
+		q.Y = append(q.Y, [][]float64{{1, 1, 5, 1, 1}, {2, 2, 5, 2, 2}, {3, 3, 5, 3, 3}})
+	}
+	data := &bayes.Data{T: []float64{1, 2}, Names: q.Names, Y: [][]float64{{1.1, nan, 5, 1, nan}, {nan, 3.1, 5, 1, 3}}}
+	for name, f := range map[string]viz.Figure{"fit": plots.Fit(q, data), "predictive": plots.Predictive(q, data)} {
+		if len(f.Panels) != 4 {
+			t.Fatalf("%s: %d panels, want those of y, y_3, y_a and z", name, len(f.Panels))
+		}
+		if p := f.Panels[0]; p.Title != "high" || p.Y.Label != "y" {
+			t.Errorf("%s: %q, %q", name, p.Title, p.Y.Label)
+		}
+		shown := 0
+		for _, panel := range f.Panels {
+			for _, l := range panel.Layers {
+				if p, is := l.(viz.Points); is && p.Name == "data" {
+					for _, y := range p.Y {
+						if !math.IsNaN(y) {
+							shown++
+						}
+					}
+				}
+			}
+		}
+		if shown != 7 {
+			t.Errorf("%s shows %d of 7 data", name, shown)
+		}
 	}
 }

@@ -168,14 +168,18 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 		return err
 	}
 	idle := l.Idle()
+	v, err := l.At(ctx, optima[0].Theta, false)
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
 	if err := f.draw(ctx, p, optima, profiles, out); err != nil {
 		return err
 	}
-	if err := f.table.write(out, fitJSON(p, f.set.Map, optima, profiles, idle).Write); err != nil {
+	if err := f.table.write(out, fitJSON(p, f.set.Map, optima, profiles, idle, v).Write); err != nil {
 		return err
 	}
 	out = f.table.beside(out)
-	writeOptima(out, p, f.set.Map, optima, idle)
+	writeOptima(out, p, f.set.Map, optima, idle, v)
 	if profiles != nil {
 		writeProfiles(out, p, profiles, len(optima))
 	}
@@ -190,7 +194,6 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 
 // draw leaves out the curves, which would have to be solved, if ctx is done.
 func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
-	const most = 24 // panels of fits
 	if f.figure.path == "" {
 		return nil
 	}
@@ -206,14 +209,14 @@ func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfi
 	for i, q := range curves {
 		figure.Panels = append(figure.Panels, plots.Fit(q, data[i]).Panels...)
 	}
-	figure.Panels = figure.Panels[:min(len(figure.Panels), 1+most)]
+	figure = atMostPanels(figure)
 	if profiles != nil {
 		figure.Panels = append(figure.Panels, plots.ProfileLikelihoods(profiles).Panels...)
 	}
 	return f.figure.write(out, func(w io.Writer) error { return draw(w, f.figure.path, figure) })
 }
 
-func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, idle []string) jsonfile.Object {
+func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, idle []string, v *modelfile.Evaluation) jsonfile.Object {
 	var names []string
 	for _, q := range p.Params {
 		names = append(names, q.ID)
@@ -256,8 +259,12 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 	if free, data := p.Size(); !priors {
 		aic, bic = criteria(optima[0].LogLikelihood, free, data)
 	}
+	var fits any
+	if v != nil {
+		fits = v.ChiSquare()
+	}
 	return jsonfile.Object{"format", "probode fit", "version", 1, "model", p.Name, "searches", len(optima), "failed", len(optima) - n,
-		"aic", aic, "bic", bic, "no_effect", append([]string{}, idle...), "ends", ends, "level", level, "profiles", list}
+		"aic", aic, "bic", bic, "chi_square", fits, "no_effect", append([]string{}, idle...), "ends", ends, "level", level, "profiles", list}
 }
 
 // criteria returns AIC and BIC, which have no meaning at the maximum of a posterior
@@ -267,12 +274,16 @@ func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
 }
 
+// poor is a value of χ² per datum above which residuals are three times the errors.
+const poor = 9
+
 // Optima whose values differ by at most `same` share a row.
 const same = 0.01
 
 // writeOptima writes maxima of the posterior density if `priors` is true. The likelihood
-// does not depend on the parameters in `idle`.
-func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum, idle []string) {
+// does not depend on the parameters in `idle`. The Evaluation at the best point is nil if it
+// is not known.
+func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum, idle []string, v *modelfile.Evaluation) {
 	const most = 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
 	failed, stopped, hidden := 0, 0, 0
@@ -304,6 +315,9 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 		if !math.IsInf(o.Slope, 1) {
 			slope = fmt.Sprintf("%.1g", o.Slope)
 		}
+		if len(rows) == 1 && !o.Converged && strings.HasPrefix(o.Reason, "left") {
+			o.Reason = "no optimum" // the searches that had been better failed
+		}
 		rows = append(rows, []string{fmt.Sprintf("%.6f", o.LogLikelihood), fmt.Sprintf("%.2f", best-value), strconv.Itoa(n), slope, o.Reason})
 	}
 	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 4 }))
@@ -320,6 +334,19 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 		aic, bic := criteria(optima[0].LogLikelihood, free, data)
 		fmt.Fprintf(out, "AIC %.4f, BIC %.4f: %d estimated parameters, %d measurements\n", aic, bic, free, data)
 	}
+	if v != nil {
+		fits := v.ChiSquare()
+		fmt.Fprintf(out, "goodness of fit: χ² per datum %.3g (about 1 if the model describes the data)\n", fits)
+		if !(fits < poor) {
+			fmt.Fprintln(out, "caution: the residuals are much larger than the errors: the model does not describe the data, or the searches missed the optimum; search wide ranges with parameterScale: log10")
+		}
+	}
+	if effects := p.Effects(); !priors && effects != nil {
+		fmt.Fprintf(out, "caution: fit ignores the priors of the random effects %s, so it does not estimate their spread: use -map or sample\n", atMost(effects, 4, ", "))
+	}
+	if !optima[0].Converged {
+		fmt.Fprintln(out, "caution: the best point is not an optimum: more starts, or more time, may find a better one")
+	}
 	rows = [][]string{{"best", "value", "bounds"}}
 	for i, q := range p.Params {
 		if q.Estimate {
@@ -328,8 +355,11 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 			if atBound(v, q.Lower, q.Upper) || atBound(v, q.Upper, q.Lower) {
 				bounds += ", at the bound"
 			}
-			if slices.Contains(idle, q.ID) {
+			switch {
+			case slices.Contains(idle, q.ID):
 				bounds += ", no effect on the likelihood"
+			case slices.Contains(optima[0].Flat, q.ID):
+				bounds += ", no effect on the likelihood here"
 			}
 			rows = append(rows, []string{text.Clip(q.ID), fmt.Sprintf("%.8g", v), bounds})
 		}

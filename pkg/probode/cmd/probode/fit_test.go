@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
 // The file of -json has the names of docs/json.md, and no others, and a later fit, from
@@ -249,5 +251,46 @@ data: |
 		if err := run(t.Context(), []string{"fit", "-model", file, "-budget", budget}, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("-budget %s: error %v", budget, err)
 		}
+	}
+}
+
+// Searches that all end on a plateau, priors that are not part of a likelihood, and a best
+// point that is no optimum are named. At the best value of k, all residuals are 0.
+func TestFitSaysWhatIsWrong(t *testing.T) {
+	inFolder(t, "m.yaml", "")
+	const model = `parameters:
+  - {parameterId: k, nominalValue: 1, KIND}
+odes:
+  - {stateId: x, rightHandSide: -k * x, initialValue: 1}
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: 1e-3}
+data: |
+  time,y
+  1,0.999
+  2,0.998001
+`
+	for kind, want := range map[string]string{
+		"lowerBound: 0, upperBound: 1":                        "goodness of fit: χ² per datum ",
+		"lowerBound: 50, upperBound: 90":                      "caution: the residuals are much larger than the errors",
+		"lowerBound: 500, upperBound: 900, nominalValue: 600": "500 to 900, no effect on the likelihood here",
+		"objectivePriorType: normal, objectivePriorParameters: 0;s}\n  - {parameterId: s, nominalValue: 1, objectivePriorType: halfNormal, objectivePriorParameters: 1": "caution: fit ignores the priors of the random effects k, so",
+	} {
+		text := strings.ReplaceAll(model, "KIND", kind)
+		if strings.Contains(kind, "nominalValue: 600") || strings.Contains(kind, "0;s") {
+			text = strings.Replace(text, "nominalValue: 1, ", "", 1)
+		}
+		if err := os.WriteFile("m.yaml", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		out := output(t, "fit", "m.yaml", "-starts", "3")
+		if !strings.Contains(out, want) {
+			t.Errorf("%s: no %q in\n%s", kind, want, out)
+		}
+	}
+	var out bytes.Buffer
+	p := &modelfile.File{Params: []modelfile.Parameter{{ID: "k", Lower: 0, Upper: 1, Estimate: true}}}
+	writeOptima(&out, p, false, []modelfile.Optimum{{LogLikelihood: -1, Theta: []float64{0.5}, Reason: "left more than 2 below the best"}}, nil, nil)
+	if got := out.String(); strings.Contains(got, "below the best\n") || !strings.Contains(got, "no optimum\n") || !strings.Contains(got, "caution: the best point is not an optimum") {
+		t.Errorf("%s", got)
 	}
 }

@@ -410,7 +410,7 @@ func TestFitStopped(t *testing.T) {
 	var out bytes.Buffer
 	p := &modelfile.File{Params: []modelfile.Parameter{{ID: "k", Lower: 0, Upper: 1, Estimate: true}}}
 	writeOptima(&out, p, false, []modelfile.Optimum{{LogLikelihood: -1, Theta: []float64{0.5}, Reason: "optimum"},
-		{Err: errors.New("no start")}, {Err: context.Canceled}, {Err: context.Canceled}}, nil)
+		{Err: errors.New("no start")}, {Err: context.Canceled}, {Err: context.Canceled}}, nil, nil)
 	if got := out.String(); !strings.Contains(got, "\n1 of 4 searches failed; the first error: no start\n2 of 4 searches had not begun when the fit was stopped\n") {
 		t.Errorf("%s", got)
 	}
