@@ -12,44 +12,75 @@ import (
 
 // The functions in this file write the sentences and tables of certificates.
 
-// String returns the text of Answer for the first certified setup, and a table of all
-// setups. If no setup is certified, the text describes the last setup.
+// Answer returns one answer in two lines: what is certified, and what is not covered. It is
+// that of the search for the largest step size or tolerance if there was one. Otherwise it
+// is about the first certified setup or, if none is certified, about the last one.
+func (c Certificates) Answer() string {
+	one := c.of()
+	switch {
+	case one == nil:
+		return "Nothing is certified: no solver was given.\n"
+	case c.Enough != nil:
+		return c.Enough.verdict() + one.uncovered()
+	case !one.checked(c.Threshold):
+		return one.Answer(c.Threshold)
+	}
+	return one.verdict(c.Threshold) + one.uncovered()
+}
+
+func (c Certificates) of() *Certificate {
+	for _, one := range c.All {
+		if one.Certified(c.Threshold) {
+			return one
+		}
+	}
+	if len(c.All) == 0 {
+		return nil
+	}
+	return c.All[len(c.All)-1]
+}
+
+// String returns the text of Answer, what it rests on, and a table of all setups.
 func (c Certificates) String() string {
 	var b strings.Builder
-	if len(c.All) > 0 {
-		at := len(c.All) - 1
-		for i, one := range c.All {
-			if one.Certified(c.Threshold) {
-				at = i
-				break
-			}
-		}
-		b.WriteString(c.All[at].Answer(c.Threshold) + "\n" + table(c.All))
-		fmt.Fprintf(&b, "reference: %v; modes:\n", c.All[0].Reference)
-		for i, m := range c.All[at].Modes {
-			if m.Moved < vanished {
-				fmt.Fprintf(&b, "  %d  %s\n", i+1, format4(m.Theta))
-			}
+	b.WriteString(c.Answer())
+	one := c.of()
+	if one == nil {
+		return b.String()
+	}
+	if c.Enough == nil && one.checked(c.Threshold) {
+		b.WriteString(one.notes(c.Threshold))
+	}
+	b.WriteString("\n" + table(c.All))
+	fmt.Fprintf(&b, "reference: %v; modes:\n", c.All[0].Reference)
+	for i, m := range one.Modes {
+		if m.Moved < vanished {
+			fmt.Fprintf(&b, "  %d  %s\n", i+1, format4(m.Theta))
 		}
 	}
 	if e := c.Enough; e != nil {
-		b.WriteString("\n" + e.String())
+		b.WriteString("\n" + e.table())
 	}
 	return b.String()
 }
 
 // String describes the result of the search, and adds a table of all step sizes or
 // tolerances that were tried.
-func (e *Enough) String() string {
-	var b strings.Builder
-	if e.Found {
-		fmt.Fprintf(&b, "Small enough: %v. At 95 %% of the points that were checked, and at all modes, the shifts are at most %.2g sd and D is at most %.2g; %d points were checked, including the modes.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
-		if e.At.Size == e.Levels[0].Size {
-			b.WriteString("No larger setting was tried.\n")
-		}
-	} else {
-		b.WriteString("No step size or tolerance that was tried is small enough.\n")
+func (e *Enough) String() string { return e.verdict() + e.table() }
+
+func (e *Enough) verdict() string {
+	if !e.Found {
+		return "No step size or tolerance that was tried is small enough.\n"
 	}
+	tried := ""
+	if e.At.Size == e.Levels[0].Size {
+		tried = ", the largest that was tried"
+	}
+	return fmt.Sprintf("Small enough: %v%s. At 95 %% of %d points and at all modes, the shifts are at most %.2g sd and D is at most %.2g.\n", e.Setup, tried, e.Draws, e.At.Shift, e.At.D)
+}
+
+func (e *Enough) table() string {
+	var b strings.Builder
 	if e.Lost > 0 {
 		fmt.Fprintf(&b, "The reference failed at %d further draws.\n", e.Lost)
 	}
@@ -67,10 +98,25 @@ func (e *Enough) String() string {
 
 // Answer returns a few lines of text that say what is certified, and what is not.
 func (c *Certificate) Answer(threshold float64) string {
-	var b strings.Builder
 	if len(c.Modes) == 0 {
 		return "Nothing is certified: no mode was checked.\n"
 	}
+	if !c.checked(threshold) {
+		return c.verdict(threshold)
+	}
+	return c.verdict(threshold) + c.notes(threshold) + c.uncovered()
+}
+
+// checked reports whether the solvers were compared at a mode.
+func (c *Certificate) checked(threshold float64) bool {
+	if len(c.Modes) == 0 {
+		return false
+	}
+	v := c.Modes[c.Worst(threshold)].verdict(threshold)
+	return v != failed && v != unreached
+}
+
+func (c *Certificate) verdict(threshold float64) string {
 	m := &c.Modes[c.Worst(threshold)]
 	switch m.verdict(threshold) {
 	case failed:
@@ -78,20 +124,27 @@ func (c *Certificate) Answer(threshold float64) string {
 	case unreached:
 		return fmt.Sprintf("Nothing is certified for %v: a search that climbed from %s reached no mode of the posterior computed with %v.\n", c.Setup, format4(m.From), c.Reference)
 	case inexact:
-		fmt.Fprintf(&b, "Nothing is certified for %v: the reference solver, %v, has an error of its own, D = %.2g, which is above one tenth of the threshold of %.3g. Use a more accurate reference solver, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
+		return fmt.Sprintf("Nothing is certified for %v: the reference solver, %v, has an error of its own, D = %.2g, which is above one tenth of the threshold of %.3g. Use a more accurate reference solver, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
 	case nonlinear:
-		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. If D is above %.1f, the shift is not linear in the error, so there is no bound.\n", c.Setup, m.D, limitD)
+		return fmt.Sprintf("Nothing is certified for %v: D = %.3g. If D is above %.1f, the shift is not linear in the error, so there is no bound.\n", c.Setup, m.D, limitD)
 	case phantom:
-		fmt.Fprintf(&b, "Not certified: the posterior computed with %v has a mode at %s that the reference posterior does not have. The nearest mode of the reference posterior is %.0f sd away, at %s, where D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
+		return fmt.Sprintf("Not certified: the posterior computed with %v has a mode at %s that the reference posterior does not have. The nearest mode of the reference posterior is %.0f sd away, at %s, where D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
 	case different:
-		fmt.Fprintf(&b, "Not certified: away from the mode the two solvers differ by more than D predicts. At %s, %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
+		return fmt.Sprintf("Not certified: away from the mode the two solvers differ by more than D predicts. At %s, %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
 	case above:
-		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g sd of the Gaussian at the mode (D = %.2g), above the threshold %.3g. To first order the largest shift is %s.\n", c.Setup, m.Bound, m.D, threshold, c.largest(m))
+		return fmt.Sprintf("Not certified: with %v a parameter may move by up to %.2g sd of the Gaussian at the mode (D = %.2g), above the threshold %.3g. To first order the largest shift is %s.\n", c.Setup, m.Bound, m.D, threshold, c.largest(m))
 	case certified:
-		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g sd of the Gaussian at the mode (D = %.2g, threshold %.3g).\n", c.Setup, m.Bound, m.D, threshold)
-		if m.Where != nil {
-			fmt.Fprintf(&b, "The bound comes from a point away from the mode: at %s, %s.\n", format4(m.Where), c.difference(m))
-		}
+		return fmt.Sprintf("Certified to first order: with %v no parameter moves by more than %.2g sd of the Gaussian at the mode (D = %.2g, threshold %.3g).\n", c.Setup, m.Bound, m.D, threshold)
+	}
+	panic("certify: a verdict without words")
+}
+
+// notes says what the verdict rests on.
+func (c *Certificate) notes(threshold float64) string {
+	var b strings.Builder
+	m := &c.Modes[c.Worst(threshold)]
+	if m.verdict(threshold) == certified && m.Where != nil {
+		fmt.Fprintf(&b, "The bound comes from a point away from the mode: at %s, %s.\n", format4(m.Where), c.difference(m))
 	}
 	if m.D <= 2*limitD {
 		fmt.Fprintf(&b, "The two solvers predict distributions of the data that differ by a total variation distance of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
@@ -105,12 +158,15 @@ func (c *Certificate) Answer(threshold float64) string {
 	if m.Unsolved != nil {
 		fmt.Fprintf(&b, "At some points, such as %s, neither solver can solve the equations. The density is taken to be zero there, as it is during sampling.\n", format4(m.Unsolved))
 	}
+	return b.String()
+}
+
+func (c *Certificate) uncovered() string {
 	modes := "1 mode"
 	if n := len(c.Modes); n > 1 {
 		modes = fmt.Sprintf("%d modes", n)
 	}
-	fmt.Fprintf(&b, "Not covered: posterior widths; any real or phantom mode other than the %s checked here; tails far from the points where the solvers were compared; anything that both solvers miss, such as a pulse between their steps.\n", modes)
-	return b.String()
+	return fmt.Sprintf("Not covered: posterior widths; any real or phantom mode other than the %s checked here; tails far from the points where the solvers were compared; anything that both solvers miss, such as a pulse between their steps.\n", modes)
 }
 
 func (c *Certificate) difference(m *AtMode) string {

@@ -24,7 +24,7 @@ var certifyHelp = manual{
   probode certify model.yaml -method dp5 -rtol 1e-3,1e-4,1e-5
   probode certify model.yaml -method radau5 -rtol 1e-3 -enough
 `,
-	flags: []string{"model", "case", "data", "method", "steps", "rtol", "threshold", "enough", "out", "json"},
+	flags: []string{"model", "case", "data", "method", "steps", "rtol", "enough", "out", "v", "json"},
 	long: `It computes D, the difference between the predictions of the solver and those of an
 accurate solver, in units of the observation errors, and the shift of each parameter in
 standard deviations of the Gaussian approximation at the mode. If D is below ½, no
@@ -52,6 +52,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	at := flags.String("at", "", "with -model, use this point instead of searching for modes: nominal, or `name=value,…`; the other parameters have their nominal values")
 	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
 	page := flags.String("out", "", "`file` (.png, .svg or .html) for a figure; log-likelihoods along each parameter, with a curve for each solver")
+	verbose := flags.Bool("v", false, "print the shift of each parameter, and what the answer rests on")
 	file := flags.String("json", "", "`file` for the numbers as JSON; \"-\" is standard output; see docs/json.md")
 	if err := parseModel(flags, args, certifyHelp, out); err != nil {
 		return err
@@ -105,7 +106,11 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(numbers.beside(out), "%v on %s\n\n%s", p.Method, m.title(), all)
+	if words := numbers.beside(out); *verbose {
+		fmt.Fprint(words, all)
+	} else {
+		fmt.Fprintf(words, "%s-v shows the shift of each parameter, and what the answer rests on.\n", all.Answer())
+	}
 	return numbers.write(out, all.WriteJSON)
 }
 

@@ -174,3 +174,26 @@ func TestCertifyAt(t *testing.T) {
 		}
 	}
 }
+
+// There is one answer: that of the search for the largest step, if there was one, and not
+// another one about the steps of the list. The rest is behind -v.
+func TestCertifyHasOneAnswer(t *testing.T) {
+	args := []string{"certify", "-case", "boluses", "-method", "rk4", "-steps", "0.01,0.005"}
+	for _, c := range []struct {
+		more  []string
+		want  string
+		lines int
+	}{
+		{nil, "Certified to first order: with RK4, h = 0.01 ", 3},
+		{[]string{"-enough"}, "Small enough: RK4, h = ", 3},
+		{[]string{"-enough", "-v"}, "Small enough: RK4, h = ", 12},
+	} {
+		out := output(t, append(args, c.more...)...)
+		if n := strings.Count(out, "\n"); !strings.HasPrefix(out, c.want) || n > c.lines && c.lines == 3 || n < c.lines {
+			t.Errorf("%q: %d lines\n%s", c.more, n, out)
+		}
+		if n := strings.Count(out, "Certified") + strings.Count(out, "Small enough"); n != 1 {
+			t.Errorf("%q: %d answers", c.more, n)
+		}
+	}
+}
