@@ -103,6 +103,9 @@ type auto struct {
 
 // start keeps the method after an event.
 func (a *auto) start(s *probode.Step) error {
+	if a.implicit != nil {
+		a.implicit.forget()
+	}
 	if err := a.explicit.start(s); err != nil || !a.choosing {
 		return err
 	}

@@ -178,8 +178,6 @@ type bdf struct {
 	ahead []float64 // the extrapolated value at which the iteration starts
 	from  int       // the number of states used in the extrapolation
 
-	kept keptJacobian
-
 	since, fails int // used by choose
 
 	slopes *bdfTangent
@@ -354,17 +352,6 @@ func (b *bdf) form(s *probode.Step, gamma float64) {
 	b.table.a[0][0], b.table.modes[0].re = gamma, 1/gamma
 }
 
-// center evaluates f and J at (t_{i+1}, y) and factorises Γ.
-func (b *bdf) center(y, theta []float64) error {
-	b.kept = keptJacobian{}
-	b.eval.Evaluate(b.f0, b.jac, b.t, y, theta)
-	if !b.factorize() && !(b.eval.Repair(b.f0, b.jac, b.t, y, theta) && b.factorize()) {
-		return probode.ErrSingular
-	}
-	b.kept.inv = b.inv()
-	return nil
-}
-
 func (b *bdf) take(s *probode.Step) error {
 	i := b.step(s)
 	if b.k = b.order(i, s); b.k > 0 {
@@ -377,7 +364,7 @@ func (b *bdf) take(s *probode.Step) error {
 		if b.k == 0 {
 			b.form(s, b.equal())
 		}
-		if err := b.center(s.X, s.Theta); err != nil {
+		if err := b.center(b.t, s.X, s.Theta); err != nil {
 			return err
 		}
 		b.noise.Set(s.Xi, s.Scale)
@@ -423,7 +410,11 @@ func (b *bdf) solveEquation(i int, s *probode.Step) error {
 		if !same {
 			y = x
 		}
-		if b.approach(y, s) {
+		for k, v := range b.psi {
+			b.initial[k] = y[k] - v
+		}
+		b.eq = equations{b.psi, theta, true} // center computes f
+		if b.approach(b.t, y, s.Permitted) {
 			return nil
 		}
 	}
@@ -446,7 +437,7 @@ func (b *bdf) solveEquation(i int, s *probode.Step) error {
 
 // solveFrom starts the iteration at Z_{i+1} = y.
 func (b *bdf) solveFrom(y, theta []float64) error {
-	if err := b.center(y, theta); err != nil {
+	if err := b.center(b.t, y, theta); err != nil {
 		return err
 	}
 	for k, v := range b.psi {
@@ -549,7 +540,7 @@ func (b *bdf) equation(e *probode.ImplicitStep, s *probode.Step) error {
 		return probode.ErrStarting
 	}
 	b.set(i, s)
-	if err := b.center(s.X, s.Theta); err != nil {
+	if err := b.center(b.t, s.X, s.Theta); err != nil {
 		return err
 	}
 	e.Inv, e.Solved = 1/(b.gamma*b.h), true

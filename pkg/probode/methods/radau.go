@@ -2,6 +2,7 @@ package methods
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -28,8 +29,11 @@ import (
 // the Jacobian. On a frozen grid the scale of the noise is the estimated local error of
 // each component, which is small for damped components: see probode.ScaleLocal.
 //
-// The stage equations are solved up to rounding errors, so that Z is a smooth function of
-// (θ, ξ). Under error control an embedded formula of lower order estimates the error, and
+// On a grid the stage equations are solved up to rounding errors, so that Z is a smooth
+// function of (θ, ξ). Where the steps are chosen anew for every θ, in the runs of
+// probode.Adaptive, the iteration begins with the polynomial through the stages of the
+// step before, keeps the Jacobian and the factors while it converges with them, and stops
+// at a hundredth of the tolerance [HW96, §IV.8]. Under error control an embedded formula of lower order estimates the error, and
 // a linear filter damps the stiff components of this estimate [HW96, §IV.8].
 type Radau struct {
 	// Stages is 2 or 3; zero means 3.
@@ -56,7 +60,7 @@ func (m Radau) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, e
 		return nil, err
 	}
 	out := s.stepper()
-	out.LocalError = s.localError
+	out.Start, out.Step, out.LocalError = s.begin, s.take, s.localError
 	return out, nil
 }
 
@@ -70,13 +74,93 @@ func (m Radau) filtered(p *probode.Problem) (*filtered, error) {
 		return nil, err
 	}
 	s.crosses = true
-	return &filtered{implicit: s}, nil
+	f := &filtered{implicit: s, past: make([]float64, len(s.z))}
+	f.forget()
+	return f, nil
 }
 
 // filtered is an implicit stepper that estimates its own error.
 type filtered struct {
 	*implicit
 	own *linalg.LU // factors of (γ/h) I − J if no mode has them
+
+	end  float64   // of the step that was solved last; NaN if there is none
+	past []float64 // z of the step before this one
+	at0  float64   // the end of that step
+	h0   float64   // its length
+}
+
+func (s *filtered) begin(*probode.Step) error {
+	s.forget()
+	return nil
+}
+
+// forget discards what steps of earlier segments have left.
+func (s *filtered) forget() { s.kept, s.end, s.at0 = keptJacobian{}, math.NaN(), math.NaN() }
+
+// take takes a step.
+func (s *filtered) take(step *probode.Step) error {
+	if s.end == step.T {
+		s.z, s.past = s.past, s.z
+		s.at0, s.h0 = s.end, s.h
+	}
+	s.end = math.NaN()
+	if step.Permitted == nil || !s.near(step) {
+		if err := s.implicit.take(step); err != nil {
+			return err
+		}
+	}
+	s.end = step.End
+	return nil
+}
+
+// near takes a step that needs to be no more accurate than the tolerance.
+func (s *filtered) near(step *probode.Step) bool {
+	s.t, s.h = step.T, step.H
+	s.extrapolate(step)
+	s.eq = equations{step.X, step.Theta, false}
+	if !s.approach(step.T, step.X, step.Permitted) {
+		return false
+	}
+	for k, v := range s.stage(s.z, s.table.stages-1) { // the last stage is the next state
+		step.Next[k] = step.X[k] + v
+	}
+	return true
+}
+
+// extrapolate sets s.initial to the values at the stages of the polynomial through the
+// stages of the step before, if there was one. If a component would change its sign, the
+// iteration starts at z = 0, because it could converge to another solution, such as a
+// negative concentration.
+func (s *filtered) extrapolate(step *probode.Step) {
+	const longest = 8 // the length of the step, in lengths of the step before
+	n, w := s.table.stages, step.H/s.h0
+	clear(s.initial)
+	if s.at0 != step.T || w > longest {
+		return
+	}
+	last := s.stage(s.past, n-1)
+	for j, c := range s.table.c {
+		to, at := s.stage(s.initial, j), 1+c*w
+		for k, v := range last {
+			to[k] = -v
+		}
+		for i, ci := range s.table.c { // the polynomial is 0 at the beginning of the step
+			l := at / ci
+			for m, cm := range s.table.c {
+				if m != i {
+					l *= (at - cm) / (ci - cm)
+				}
+			}
+			vector.AddScaled(to, l, s.stage(s.past, i))
+		}
+		for k, v := range to {
+			if x := step.X[k]; (x+v)*x < 0 {
+				clear(s.initial)
+				return
+			}
+		}
+	}
 }
 
 // localError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)) [HW96, equation
@@ -85,7 +169,10 @@ type filtered struct {
 // the difference.
 func (s *filtered) localError(dst []float64, step *probode.Step) error {
 	h := step.H
-	if s.moved && !s.prepare(step.T, h, step.X, step.Theta) {
+	switch {
+	case step.Permitted != nil:
+		s.p.F(s.f0, step.T, step.X, step.Theta)
+	case s.moved && !s.prepare(step.T, h, step.X, step.Theta):
 		return probode.ErrSingular
 	}
 	copy(dst, s.f0)
@@ -95,6 +182,9 @@ func (s *filtered) localError(dst []float64, step *probode.Step) error {
 	for k, m := range s.table.modes {
 		if m.im == 0 && m.re == s.table.gamma {
 			s.real[k].Solve(dst)
+			for i := range dst {
+				dst[i] *= s.stale()
+			}
 			return nil
 		}
 	}

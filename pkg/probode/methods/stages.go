@@ -49,7 +49,8 @@ func (f *factors) factorize(table *collocation, h float64, jac *linalg.Matrix) b
 //
 // The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
 // step, and ends when the remaining error is below rounding error. Therefore a path is a
-// smooth function of (θ, ξ), and does not depend on earlier solves.
+// smooth function of (θ, ξ), and does not depend on earlier solves. Steps that need to be
+// no more accurate than the tolerance begin and end otherwise: see approach.
 type implicit struct {
 	p     *probode.Problem
 	table *collocation
@@ -69,6 +70,9 @@ type implicit struct {
 	at      []float64 // x + z of a stage
 	eq      equations
 
+	kept    keptJacobian
+	initial []float64 // the value of z at which approach starts
+
 	full    *fullNewton // for steps in which one Jacobian for all stages fails
 	crosses bool        // steps may cross a jump of f: see cross
 	tangent *tangent    // for the derivative of a step
@@ -86,7 +90,7 @@ func newImplicit(p *probode.Problem, table *collocation) (*implicit, error) {
 	for _, v := range []*[]float64{&s.f0, &s.w, &s.iw, &s.at} {
 		*v = make([]float64, d)
 	}
-	for _, v := range []*[]float64{&s.z, &s.f, &s.r, &s.u, &s.v, &s.y} {
+	for _, v := range []*[]float64{&s.z, &s.f, &s.r, &s.u, &s.v, &s.y, &s.initial} {
 		*v = make([]float64, n*d)
 	}
 	return s, nil
@@ -98,8 +102,7 @@ func (s *implicit) stage(v []float64, j int) []float64 { return v[j*s.d : (j+1)*
 // prepare computes f and J at the beginning of a step, and factorises the matrices.
 func (s *implicit) prepare(t, h float64, x, theta []float64) bool {
 	s.t, s.h, s.moved = t, h, false
-	s.eval.Evaluate(s.f0, s.jac, t, x, theta)
-	return s.factorize() || s.eval.Repair(s.f0, s.jac, t, x, theta) && s.factorize()
+	return s.center(t, x, theta) == nil
 }
 
 func (s *implicit) factorize() bool { return s.factors.factorize(s.table, s.h, s.jac) }

@@ -46,10 +46,16 @@ func keptCases() []*probode.Problem {
 // from that of the same steps solved up to rounding errors, which Hold returns, unless the
 // problem amplifies errors.
 func TestKeptJacobian(t *testing.T) {
+	for _, m := range []probode.Method{BDF{}, Radau{}, Radau{Stages: 2}, Auto{}} {
+		keepsJacobian(t, m)
+	}
+}
+
+func keepsJacobian(t *testing.T, m probode.Method) {
 	all, steps := 0, 0
 	defer func() {
 		if all > steps/4 {
-			t.Errorf("%d Jacobians in %d steps, want at most a quarter", all, steps)
+			t.Errorf("%v: %d Jacobians in %d steps, want at most a quarter", m, all, steps)
 		}
 	}()
 	for _, p := range keptCases() {
@@ -61,7 +67,7 @@ func TestKeptJacobian(t *testing.T) {
 				p.FJ(f, jac, t, x, theta)
 			}
 			tol := probode.Tolerance{Relative: rel}
-			path, z := adaptive(t, &counted, BDF{}, tol, p.Theta)
+			path, z := adaptive(t, &counted, m, tol, p.Theta)
 			all, steps = all+n, steps+path.Work()
 			jacobians := n
 			held, err := path.(probode.Holdable).Hold(context.Background(), p.Theta)
@@ -80,9 +86,9 @@ func TestKeptJacobian(t *testing.T) {
 			for i, v := range z {
 				off = max(off, math.Abs(v-y[i])/size[i%d])
 			}
-			t.Logf("%s, %g: %d Jacobians in %d steps, off %.2g", p.Name, rel, jacobians, path.Work(), off)
+			t.Logf("%v, %s, %g: %d Jacobians in %d steps, off %.2g", m, p.Name, rel, jacobians, path.Work(), off)
 			if !(off <= amplified*rel) {
-				t.Errorf("%s, %g: the path is off by %g, want at most %g", p.Name, rel, off, amplified*rel)
+				t.Errorf("%v, %s, %g: the path is off by %g, want at most %g", m, p.Name, rel, off, amplified*rel)
 			}
 		}
 	}
@@ -92,9 +98,15 @@ func TestKeptJacobian(t *testing.T) {
 // on the θ of the run before. A held path and its derivative belong together: differences
 // of fourth order of the held path confirm the derivative.
 func TestKeptJacobianLeavesNoTrace(t *testing.T) {
+	for _, m := range []probode.Method{BDF{}, Radau{}, Auto{}} {
+		leavesNoTrace(t, m)
+	}
+}
+
+func leavesNoTrace(t *testing.T, m probode.Method) {
 	for _, p := range keptCases() {
 		tol := probode.Tolerance{Relative: 1e-5}
-		path, z := adaptive(t, p, BDF{}, tol, p.Theta)
+		path, z := adaptive(t, p, m, tol, p.Theta)
 		other := slices.Clone(p.Theta)
 		if len(other) == 0 {
 			continue
@@ -102,7 +114,7 @@ func TestKeptJacobianLeavesNoTrace(t *testing.T) {
 		other[0] *= 1.01
 		states(t, path, other, len(z))
 		if !slices.Equal(states(t, path, p.Theta, len(z)), z) {
-			t.Errorf("%s: the states depend on the run before", p.Name)
+			t.Errorf("%v, %s: the states depend on the run before", m, p.Name)
 		}
 		held, err := path.(probode.Holdable).Hold(context.Background(), p.Theta)
 		if err != nil {
@@ -114,7 +126,7 @@ func TestKeptJacobianLeavesNoTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(x, states(t, held, p.Theta, len(z))) {
-			t.Errorf("%s: the states with and without derivatives differ", p.Name)
+			t.Errorf("%v, %s: the states with and without derivatives differ", m, p.Name)
 		}
 		at := func(h float64) []float64 {
 			other[0] = p.Theta[0] * (1 + h)
@@ -130,9 +142,9 @@ func TestKeptJacobianLeavesNoTrace(t *testing.T) {
 			size = max(size, math.Abs(v))
 			worst = max(worst, math.Abs((8*(b[i]-c[i])-(a[i]-e[i]))/(12*h)-v))
 		}
-		t.Logf("%s: derivative off by %.2g", p.Name, worst/size)
+		t.Logf("%v, %s: derivative off by %.2g", m, p.Name, worst/size)
 		if !(worst <= 1e-8*size) { // 3e-10 to 4e-9 on grids of other spans and tolerances
-			t.Errorf("%s: the derivative is off by %g of %g", p.Name, worst, size)
+			t.Errorf("%v, %s: the derivative is off by %g of %g", m, p.Name, worst, size)
 		}
 	}
 }
