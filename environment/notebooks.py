@@ -8,7 +8,8 @@ run executes notebooks/*.ipynb in place. A notebook with an error remains as it 
 check executes them without writing, and fails if a reader would meet a defect: an
 error, output on stderr, a figure without its static or interactive form, a cell or
 notebook that takes too long, a path of this machine, a notebook without outputs, a
-solution of an exercise that fails.
+solution of an exercise that fails, a number in the text that nothing in the notebook
+shows.
 --twice NAME executes a notebook whose name begins with NAME a second time; it must give
 the same bytes.
 
@@ -18,6 +19,7 @@ Both begin without memos, so the result does not depend on earlier runs.
 import argparse
 import concurrent.futures
 import contextlib
+import html
 import itertools
 import os
 import pathlib
@@ -119,9 +121,9 @@ def check(path, args):
     notebook, seconds, findings = execute(path, solutions)
     line = timing(seconds)
     if solutions:
-        line += f", {len(solutions)} solutions {sum(solutions):.1f} s"
+        line += f", {len(solutions)} solutions {sum(s for _, s in solutions):.1f} s"
     if not findings:
-        findings = inspect(notebook, seconds) + unexecuted(committed)
+        findings = inspect(notebook, seconds) + unexecuted(committed) + unshown(notebook, [c for c, _ in solutions])
     if findings and all(re.search(r"\btakes \d", f) for f in findings):
         # The machine may be busy, so only a notebook that is too slow twice counts as too slow.
         again, more, findings = execute(path, [])
@@ -147,7 +149,7 @@ def code(notebook):
 
 def execute(path, solutions=None):
     """Returns the executed notebook, the seconds of each code cell, and errors. With a list
-    it executes the solutions of the exercises, too, and appends their seconds to the list."""
+    it executes the solutions of the exercises, too, and appends cells and seconds to the list."""
     notebook = read(path)
     seconds, errors = [], []
     with tempfile.TemporaryDirectory() as memos:
@@ -175,7 +177,7 @@ def execute(path, solutions=None):
     return notebook, seconds, errors
 
 
-def solve(client, notebook, seconds):
+def solve(client, notebook, solutions):
     """Executes the solutions of the exercises after the cells of the notebook, and returns
     what a reader would object to."""
     findings = []
@@ -192,9 +194,10 @@ def solve(client, notebook, seconds):
             if failure(cell):
                 findings.append(f"solution {number} prints to stderr:\n{indent(failure(cell))}")
         notebook.cells.pop()
-        seconds.append(time.monotonic() - begin)
-        if seconds[-1] > SLOW * SOLUTION_SECONDS:
-            findings.append(f"solution {number} takes {seconds[-1]:.1f} s: want at most {SOLUTION_SECONDS} on a fast machine")
+        seconds = time.monotonic() - begin
+        solutions.append((cell, seconds))
+        if seconds > SLOW * SOLUTION_SECONDS:
+            findings.append(f"solution {number} takes {seconds:.1f} s: want at most {SOLUTION_SECONDS} on a fast machine")
     return findings
 
 
@@ -266,6 +269,48 @@ def inspect(notebook, seconds):
     if sum(seconds) > SLOW * NOTEBOOK_SECONDS:
         findings.append(f"takes {sum(seconds):.0f} s: want at most {NOTEBOOK_SECONDS} on a fast machine")
     return findings
+
+
+DIGITS = str.maketrans("⁻−⁰¹²³⁴⁵⁶⁷⁸⁹·×", "--0123456789ee")
+POWER = r"(?:\s?[·×]\s?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
+QUOTED = re.compile(r"```.*?```|`[^`]*`|\$[^$]*\$|\[[^]]*\]\(#\w+\?[^)]*\)", re.S)  # code, formulas and links that move knobs
+
+CITED = re.compile(r"\]\([^)]*\)|<[^>]+>|\*|(?:§|[Ss]ections? |[Ee]quations? )\(?[\d.]+|\[\d\d[^]]*\]|et al\. \(?\d+|arXiv:[\d.]+")  # places, not results
+
+
+def unshown(notebook, solutions):
+    """Returns the numbers of two or more digits in the text that no cell, formula or output
+    shows, rounded or as a percentage. The metadata of a cell list those that come from
+    elsewhere."""
+    shown, findings = [], []
+    for c in [*notebook.cells, *solutions]:
+        if c.cell_type == "code":
+            data = [o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in c.outputs]
+            data += [html.unescape(re.sub(r"<[^>]+>", " ", o.data["text/html"])) for o in c.outputs if "<table" in o.get("data", {}).get("text/html", "")]
+            texts = [c.source, *data]
+        else:
+            texts = QUOTED.findall(c.source)
+        for m in re.finditer(rf"\d+(?:\.\d+)?(?:e[-+]?\d+|{POWER})?", "\n".join(texts)):
+            shown.append(number(m[0])[0])
+    for c in notebook.cells:
+        if c.cell_type != "markdown":
+            continue
+        text = CITED.sub(" ", QUOTED.sub(" ", c.source))
+        for m in re.finditer(rf"(?<![\w.,/₀-₉])\d+(?:\.\d+)?{POWER}?(?![\w/]|\.\d)", text):
+            value, half = number(m[0])
+            digits = re.sub(r"\D", "", re.sub(POWER, "", m[0])).lstrip("0")
+            if len(digits) < 2 or 1900 <= value <= 2030 or m[0] in c.metadata.get("elsewhere", []):
+                continue
+            if not any(abs(s - value) <= half or abs(100 * s - value) <= half for s in shown):
+                findings.append(f"the text says {m[0]} in “{' '.join(text[max(0, m.start() - 40):m.end() + 20].split())}”: want a cell that shows this number")
+    return findings
+
+
+def number(text):
+    """Returns a number such as 1.6 × 10⁻⁶, and half a unit of its last digit."""
+    mantissa, _, power = re.sub(r"\s|(?<=[·×])\s*10|(?<=[·×] )10", "", text).translate(DIGITS).partition("e")
+    unit = 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
+    return float(mantissa) * 10.0 ** int(power or 0), 0.5001 * unit
 
 
 def machine(cell):
