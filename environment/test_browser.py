@@ -9,7 +9,7 @@ pictures remain.
     environment/lab run python environment/test_browser.py [NAME...]
 
 NAME is the beginning of a notebook's name, "site" for the site, or "play" for the
-playground. Without a name the notebooks 00 and 05, the site and the playground are tested. Screenshots go to environment/out/browser.
+playground. Without a name the notebooks 00 and 02, the site and the playground are tested. Screenshots go to environment/out/browser.
 Without Chromium nothing is tested; that is an error if the environment variable CI is
 set. Notebooks are not saved.
 """
@@ -112,7 +112,7 @@ MARKS = """(box) => {
 
 
 def main():
-    names = sys.argv[1:] or ["00", "05", "site", "play"]
+    names = sys.argv[1:] or ["00", "02", "site", "play"]
     chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
     missing = [what for what, there in [
         ("Chromium (Debian, Ubuntu: apt install chromium)", chromium),
