@@ -513,7 +513,6 @@
 
     alert(text) {
       if (this.error.textContent !== text) this.error.textContent = text;
-      if (this.root.hidden && !text) this.reveal();
     }
 
     reveal() {
@@ -532,7 +531,9 @@
         return;
       }
       if (!answer.view) return;
-      if (this.root.hidden) this.reveal();
+      // A recording stays until more than guide lines can be drawn.
+      const begun = answer.view.done || (answer.view.charts || []).slice(0, 1).some((c) => c.series.some((s) => s.data.length > 100));
+      if (this.root.hidden && begun) this.reveal();
       this.alert("");
       if (answer.controls) this.offer(answer.controls);
       this.view = answer.view;
