@@ -69,13 +69,13 @@ func (a *Agreement) Same() bool { return a.Spread <= agrees }
 
 func (a *Agreement) String() string {
 	if a.Same() {
-		return fmt.Sprintf("the same model: the difference of the log posteriors is constant up to %.2g (sd at %d draws)", a.Spread, a.Draws)
+		return fmt.Sprintf("the models agree: the difference of the log posteriors is constant up to %.2g (sd at %d draws)", a.Spread, a.Draws)
 	}
 	var words []string
 	for _, t := range a.Terms {
 		words = append(words, t.String())
 	}
-	s := fmt.Sprintf("not the same model: the difference of the log posteriors varies by %.2g (sd at %d draws)", a.Spread, a.Draws)
+	s := fmt.Sprintf("the models differ: the difference of the log posteriors varies by %.2g (sd at %d draws)", a.Spread, a.Draws)
 	switch {
 	case words == nil:
 		return s + ", and no function of one parameter explains it"

@@ -58,7 +58,7 @@ func TestCompareDensities(t *testing.T) {
 		return -1
 	}
 	for want, mistake := range map[string]func(theta []float64) float64{
-		"the same model: ":                          func([]float64) float64 { return 0 },
+		"the models agree: ":                        func([]float64) float64 { return 0 },
 		"because lp__ lacks the Jacobian of theta2": func(x []float64) float64 { return -math.Log(x[at("theta2")]) },
 		"because lp__ lacks the prior of lynx0":     func(x []float64) float64 { return -p.Params[at("lynx0")].Prior.LogProb(x[at("lynx0")]) },
 		"because lp__ has 21 log sigma_hare more":   func(x []float64) float64 { return 21 * math.Log(x[at("sigma_hare")]) },

@@ -229,7 +229,6 @@ func (a *assessment) claimChains(r *rows, d *draws, candidate string) {
 	} else if rhat != nil {
 		r.limit("R̂", candidate, worst, wellMixed, false, fmt.Sprintf(saidMixing, where, worst, strings.Join(rhat, ", ")))
 	}
-	r.limit("failed solves", candidate, d.failed, mostFailing, d.failed <= mostFailing, fmt.Sprintf(saidFailing, where, 100*d.failed))
 	for _, note := range d.notes {
 		r.warn("sampler", candidate, where+": "+note)
 	}

@@ -22,9 +22,14 @@ type draws struct {
 	target sample.TargetDistribution
 	result sample.Measurement
 	all    *mcmc.Chains
-	first  int      // initial number of draws in each chain
-	failed float64  // share of evaluations after burn-in that failed
+	first  int      // initial number of draws in each chain; 0 for draws that exist already
 	notes  []string // warnings of the sampler
+
+	// own holds the log likelihood of each draw with the solver of the draws. If they were
+	// drawn with another solver than that of p, drawn is their posterior, and weights are
+	// those with which they represent p.
+	own, weights [][]float64
+	drawn        *bayes.Posterior
 
 	// estimates holds the centre and the spread of each quantity, indexed by measure and
 	// quantity. The field `sound` says for each quantity whether the standard errors in the
@@ -43,7 +48,15 @@ type draws struct {
 }
 
 // size is a multiple of the initial number of draws.
-func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
+func (d *draws) size() int { return len(d.all.Draws[0]) / max(1, d.first) }
+
+// sampler says what has made the draws.
+func (d *draws) sampler() string {
+	if d.result.Sampler == nil {
+		return "another program"
+	}
+	return d.result.Sampler.String()
+}
 
 // A value of the type `sampling` generates draws, and computes the estimates that are
 // compared.
@@ -90,12 +103,15 @@ func (s *sampling) sample(p *bayes.Posterior, sampler sample.Sampler, chains mcm
 	case err != nil:
 		return nil, fmt.Errorf("%v, %v: %w", sampler, p.Setup, err)
 	}
-	d := &draws{p: p, target: sampler.Target().Distribution, first: len(r.Chains.Draws[0])}
+	d := &draws{p: p, drawn: p, target: sampler.Target().Distribution, first: len(r.Chains.Draws[0])}
 	return d, s.take(d, r)
 }
 
 // extend doubles the number of draws, and reports whether the budget allowed it.
 func (s *sampling) extend(d *draws) (bool, error) {
+	if d.first == 0 {
+		return false, nil
+	}
 	budget := growth
 	if n := s.s.MaxDraws; n > 0 {
 		budget = max(1, n/d.first)
@@ -129,14 +145,6 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			d.notes = append(d.notes, warning)
 		}
 	}
-	var failed, proposed int
-	for _, st := range c.Stats {
-		failed += st.Failed + st.Latent.Failed
-		proposed += st.Proposed + st.Latent.Proposed
-	}
-	if d.failed = 0; proposed > 0 {
-		d.failed = float64(failed) / float64(proposed)
-	}
 	if len(s.quantities) > len(s.assessed) {
 		var err error
 		if d.modeOf, err = modes.Assign(d.p, s.modes.reference, d.all); err != nil {
@@ -150,7 +158,11 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			x, in := c.Parameter(q.param), belong(d.modeOf, q.part)
 			m := r.Summary[q.param]
 			e := CenterSpread{m.Mean, m.MCSE, m.SD, m.MCSESD}
-			if by == byQuantiles || q.part >= 0 {
+			switch {
+			case d.weights != nil:
+				_, v := by.Weighed(x, nil, d.weights, in)
+				e = CenterSpread(v)
+			case by == byQuantiles || q.part >= 0:
 				e = CenterSpread(by.Apply(x, in))
 			}
 			d.estimates[by] = append(d.estimates[by], e)

@@ -74,12 +74,20 @@ func (a *assessment) doubt() string {
 	if !a.mixed(a.y) {
 		return fmt.Sprintf(saidUnmixed, a.y.worstRHat(), a.effective(a.y))
 	}
-	for k, share := range a.y.visitedReference {
-		if m := a.modes.reference.Modes[k]; m.Cov != nil && m.Mass > minor && share == 0 {
-			return fmt.Sprintf(saidEmptyMode, a.out.at(m.Theta), m.Mass)
-		}
+	if m := a.emptyMode(a.y); m != nil {
+		return fmt.Sprintf(saidEmptyMode, a.out.at(m.Theta), m.Mass)
 	}
 	return ""
+}
+
+// emptyMode returns a mode of the reference posterior that the draws do not enter, or nil.
+func (a *assessment) emptyMode(y *draws) *bayes.Mode {
+	for k, share := range y.visitedReference {
+		if m := a.modes.reference.Modes[k]; m.Cov != nil && m.Mass > minor && share == 0 {
+			return m
+		}
+	}
+	return nil
 }
 
 // inference returns the description of the draws of candidate i.
@@ -94,11 +102,11 @@ func (a *assessment) inference(i int) *Inference {
 		if !x.Noisy {
 			a.modes.setups[a.setupOf(i)].visit(d.visited, a.mixed(d))
 		}
-		return &Inference{KHat: math.NaN(), Sampler: d.result.Sampler.String(), Summary: d.result.Summary, Draws: len(d.all.Draws[0]), Chains: len(d.all.Draws),
+		return &Inference{KHat: math.NaN(), Sampler: d.sampler(), Summary: d.result.Summary, Draws: len(d.all.Draws[0]), Chains: len(d.all.Draws),
 			Solves: int(math.Round(d.result.Work)), Seconds: d.result.Seconds}
 	}
 	w := a.weightings[a.setupOf(i)]
-	return &Inference{Weighted: true, KHat: w.khat, Sampler: a.y.result.Sampler.String(), Draws: len(a.y.all.Draws[0]), Chains: len(a.y.all.Draws), Seconds: w.seconds}
+	return &Inference{Weighted: true, KHat: w.khat, Sampler: a.y.sampler(), Draws: len(a.y.all.Draws[0]), Chains: len(a.y.all.Draws), Seconds: w.seconds}
 }
 
 // effects computes the effect on each parameter, with its verdict.

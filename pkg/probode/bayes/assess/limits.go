@@ -10,8 +10,6 @@ const (
 	// A run gets a warning for R̂ > wellMixed, or below fewEach effective draws per
 	// chain.
 	wellMixed, fewEach = 1.01, 100
-	// mostFailing is the share of failed solves above which a run gets a warning.
-	mostFailing = 0.01
 
 	// A mode is listed above the mass `listed`; above `minor`, its share of the draws is
 	// checked. If only one posterior has it, it matters for any threshold above

@@ -24,11 +24,10 @@ const (
 	unreached = 5
 )
 
-// missed estimates the share of the posterior of a setup that the draws of the reference
-// posterior do not reach.
+// missed estimates the share of the posterior of a setup that the draws do not reach.
 func (s *sampling) missed(w *weighting, y *draws) (mass float64, err error) {
 	around, err := s.missedAround(w, y)
-	own := s.modes.setups[w.i].modes
+	own := w.modes
 	if err != nil || own == nil || len(own.Modes) < 2 {
 		return around, err
 	}
@@ -55,10 +54,10 @@ func (s *sampling) missed(w *weighting, y *draws) (mass float64, err error) {
 
 // missedAround proposes Metropolis moves for the posterior of a setup, starting from some
 // of the weighted draws. Let N be the number of moves, and let n be the expected number of
-// accepted moves to points at which the reference density is almost zero. The result is
+// accepted moves to points at which the density of the draws is almost zero. The result is
 // 2 n/N. If the draws do not reach a part of the posterior of the setup, the result is
 // approximately the mass of that part. The equations are solved with the setup only if a
-// move leads to a point at which the reference density is almost zero.
+// move leads to a point at which the density of the draws is almost zero.
 func (s *sampling) missedAround(w *weighting, y *draws) (share float64, err error) {
 	density, err := bayes.NewDensity(s.ctx, y.p)
 	if err != nil {
@@ -105,23 +104,23 @@ func (s *sampling) missedAround(w *weighting, y *draws) (share float64, err erro
 	for i := range all {
 		all[i] = i
 	}
-	reference, err := logs(s.reference(), all)
+	drawn, err := logs(y.drawn.Setup, all)
 	if err != nil {
 		return 0, err
 	}
 	lowest := math.Inf(1)
-	for _, lp := range reference[:len(from)] {
+	for _, lp := range drawn[:len(from)] {
 		if !math.IsInf(lp, -1) {
 			lowest = math.Min(lowest, lp)
 		}
 	}
-	var far []int // the points at which the reference density is almost zero, each after its origin
+	var far []int // the points at which the density of the draws is almost zero, each after its origin
 	for i := len(from); i < len(u); i++ {
-		if !(reference[i] > lowest-unreached) {
+		if !(drawn[i] > lowest-unreached) {
 			far = append(far, i%len(from), i)
 		}
 	}
-	own, err := logs(s.setups[w.i].Setup, far)
+	own, err := logs(w.setup, far)
 	for i := 0; i < len(own); i += 2 {
 		if !math.IsInf(own[i+1], -1) { // the density is zero where the setup fails
 			share += math.Exp(math.Min(0, own[i+1]-own[i])) / float64(len(from))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
@@ -44,6 +45,9 @@ type pairing struct {
 func findModes(w *work, pl *plan) (*found, error) {
 	const tiny = 1e-6 // mass of a mode from which no later search has to start
 	f := &found{setups: make([]pairing, len(pl.setups)), known: slices.Clone(pl.s.From)}
+	if pl.s.Draws != nil {
+		f.known = append(f.known, compare.Spread(pl.s.Draws.Draws, 8)...)
+	}
 	for i := range pl.setups {
 		m, err := modes.Find(w.saying("modes, %v", &pl.setups[i]), pl.of(i), pl.search(f.known))
 		switch {

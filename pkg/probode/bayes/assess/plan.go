@@ -22,6 +22,7 @@ type plan struct {
 	s        Settings
 	setups   []setup // method by method, the largest step first
 	assessed []int   // indices of the assessed parameters
+	madeBy   int     // index of Settings.MadeBy among the setups
 }
 
 // A setup is solved without noise. The field `exact` says that all observations are at
@@ -57,7 +58,11 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	if len(pl.setups) == 0 {
 		return nil, errors.New("assess: there are no Candidates: want at least one")
 	}
+	first := pl.setups[0].String()
 	pl.sort()
+	if s.given() {
+		pl.madeBy = slices.IndexFunc(pl.setups, func(x setup) bool { return x.String() == first })
+	}
 	return pl, pl.checkNoise()
 }
 

@@ -159,7 +159,10 @@ func (a *assessment) drawReference() error {
 		a.why = fmt.Sprintf(saidNoModes, a.modes.err)
 		return nil
 	}
-	y, err := a.chooseAndSample(a.accurate(), a.modes.reference, a.seed(0))
+	y, err := a.given()
+	if err == nil && y == nil {
+		y, err = a.chooseAndSample(a.accurate(), a.modes.reference, a.seed(0))
+	}
 	if err != nil {
 		a.why = fmt.Sprintf(saidNoDraws, err)
 		return a.ctx.Err()
@@ -172,7 +175,7 @@ func (a *assessment) drawReference() error {
 // describe stores the numbers that describe the reference posterior.
 func (a *assessment) describe() (err error) {
 	y := a.y
-	a.out.Drawn = fmt.Sprintf("%d × %d draws by %v", len(y.all.Draws), len(y.all.Draws[0]), y.result.Sampler)
+	a.out.Drawn = fmt.Sprintf("%d × %d draws by %v", len(y.all.Draws), len(y.all.Draws[0]), y.sampler())
 	a.heavy, a.tails = nil, nil
 	for j, k := range a.assessed {
 		heavy, index := diag.HeavyTails(y.all.Parameter(k))
@@ -195,8 +198,10 @@ func (a *assessment) infer(i int) error {
 	if x.Verdict != Undecided || a.runs[i] != nil || a.failures[i] != "" {
 		return a.ctx.Err()
 	}
-	if !x.Noisy && (f.modes == nil || !f.differs()) {
-		w := cmp.Or(a.weightings[at], &weighting{i: at})
+	// Draws that do not represent the reference posterior are a run of their own.
+	apart := a.s.given() && at == a.madeBy && a.y.result.Sampler != nil
+	if !x.Noisy && !apart && (f.modes == nil || !f.differs()) {
+		w := cmp.Or(a.weightings[at], &weighting{setup: a.setups[at].Setup, modes: f.modes})
 		err := a.weigh(w, a.y)
 		if a.ctx.Err() != nil {
 			return a.ctx.Err()
@@ -237,6 +242,20 @@ func (a *assessment) ownRun(x *Candidate, at int, seed uint64) (*draws, error) {
 			return nil, err
 		}
 		return a.sample(p, a.s.Noise, a.s.Chains, seed)
+	}
+	if a.s.given() && at == a.madeBy {
+		p := a.of(at)
+		p.Modes = f.modes
+		d, err := a.fromDraws(p)
+		if err != nil {
+			return nil, err
+		}
+		for k, share := range d.visited {
+			if m := f.modes.Modes[k]; m.Cov != nil && m.Mass > minor && share == 0 {
+				return nil, fmt.Errorf(saidLacking, a.out.at(m.Theta), m.Mass)
+			}
+		}
+		return d, nil
 	}
 	return a.chooseAndSample(a.of(at), f.modes, seed)
 }

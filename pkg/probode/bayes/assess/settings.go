@@ -61,6 +61,14 @@ type Settings struct {
 	// the first look; zero means 500.
 	Chains mcmc.Settings
 
+	// Draws, if not nil, are draws that exist already, with a column for each parameter of
+	// the Posterior, in its order. They stand for the posterior that is computed with the
+	// setup MadeBy, which is then a candidate, too, or for the reference posterior if MadeBy
+	// is zero. The other posteriors are computed from their weights. Run makes draws of its
+	// own only of a posterior that the weighted draws do not represent.
+	Draws  *mcmc.Chains
+	MadeBy probode.Setup
+
 	// Accurate is the setup of the solver of the reference posterior. The zero value
 	// means catalog.Default.
 	Accurate probode.Setup
@@ -89,15 +97,21 @@ func (s *Settings) check(p *bayes.Posterior) error {
 	switch {
 	case p == nil:
 		return errors.New("assess: the Posterior is nil")
-	case s.Candidates == nil && p.StepSize() == 0:
+	case s.Candidates == nil && !s.given() && p.StepSize() == 0:
 		return errors.New("assess: the Mesh of the Posterior does not have equal steps: set Candidates")
 	}
 	return nil
 }
 
+// given reports whether the draws stand for the posterior of a candidate.
+func (s *Settings) given() bool { return s.Draws != nil && !s.MadeBy.Equal(probode.Setup{}) }
+
 func (s *Settings) complete(p *bayes.Posterior) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	s.Confidence = cmp.Or(s.Confidence, 0.95)
+	if s.given() {
+		s.Candidates = append([]probode.Setup{s.MadeBy}, s.Candidates...)
+	}
 	if s.Candidates == nil {
 		h := p.StepSize()
 		for _, step := range []float64{h, h / 2, h / 4, h / 8} {

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -16,8 +18,9 @@ import (
 // A weighting gives the draws of the reference posterior the weights with which they
 // represent the posterior of a setup.
 type weighting struct {
-	i   int         // index of the setup
-	raw [][]float64 // log weights; those of earlier draws are kept when draws are added
+	setup probode.Setup
+	modes *bayes.Modes // of its posterior, or nil
+	raw   [][]float64  // log weights; those of earlier draws are kept when draws are added
 
 	weights     [][]float64 // smoothed, with sum 1
 	kish        float64     // Kish's factor, by which the weights reduce the effective number of draws
@@ -31,19 +34,13 @@ type weighting struct {
 
 // weigh computes the weights of all draws that have none, and the estimates from them.
 func (s *sampling) weigh(w *weighting, y *draws) error {
-	s.say("solutions at the draws, %v", &s.setups[w.i])
+	s.say("solutions at the draws, %s", described(w.setup))
 	begin := time.Now()
 	defer func() { w.seconds += time.Since(begin).Seconds() }()
 	if err := s.rawWeights(w, y); err != nil {
 		return err
 	}
-	all := slices.Concat(w.raw...)
-	smooth, khat := diag.ParetoSmooth(all)
-	w.khat, w.limit = khat, diag.KHatLimit(s.effective(y))
-	if slices.Max(all)-slices.Min(all) < 0.1 {
-		w.khat = math.Inf(-1) // nearly equal weights have no tail that k̂ could describe
-	}
-	w.weights, w.kish = diag.Weights(slices.Collect(slices.Chunk(smooth, len(w.raw[0]))))
+	s.smooth(w, y)
 	// The jackknife does not see the part of the tail that no draw has reached. The mean
 	// excess of a generalised Pareto distribution over its threshold is proportional to
 	// 1/(1 − k).
@@ -51,7 +48,7 @@ func (s *sampling) weigh(w *weighting, y *draws) error {
 	for by := range measures {
 		w.differences[by], w.estimates[by] = nil, nil
 		for _, q := range s.quantities {
-			d, own := by.Weighed(y.all.Parameter(q.param), w.weights, belong(y.modeOf, q.part))
+			d, own := by.Weighed(y.all.Parameter(q.param), y.weights, w.weights, belong(y.modeOf, q.part))
 			d.CenterSE, d.RatioSE = d.CenterSE*widen, d.RatioSE*widen
 			own.CenterSE, own.SpreadSE = own.CenterSE*widen, own.SpreadSE*widen
 			w.differences[by] = append(w.differences[by], d)
@@ -61,6 +58,17 @@ func (s *sampling) weigh(w *weighting, y *draws) error {
 	var err error
 	w.missed, err = s.missed(w, y)
 	return err
+}
+
+// smooth computes the weights and k̂ from the log weights.
+func (s *sampling) smooth(w *weighting, y *draws) {
+	all := slices.Concat(w.raw...)
+	smooth, khat := diag.ParetoSmooth(all)
+	w.khat, w.limit = khat, diag.KHatLimit(s.effective(y))
+	if slices.Max(all)-slices.Min(all) < 0.1 {
+		w.khat = math.Inf(-1) // nearly equal weights have no tail that k̂ could describe
+	}
+	w.weights, w.kish = diag.Weights(slices.Collect(slices.Chunk(smooth, len(w.raw[0]))))
 }
 
 // rawWeights computes the log weight of each draw of y that has none.
@@ -78,21 +86,30 @@ func (s *sampling) rawWeights(w *weighting, y *draws) error {
 	for _, draws := range y.all.Draws {
 		points.Theta = append(points.Theta, draws[from:]...)
 	}
-	to, err := points.LogLikelihoods(s.ctx, s.setups[w.i].Setup)
+	to, err := points.LogLikelihoods(s.ctx, w.setup)
 	if err != nil {
 		return err
 	}
-	first := slices.IndexFunc(y.all.Quantities, func(name string) bool { return strings.HasPrefix(name, "log_lik.") })
 	for c := range y.all.Draws {
-		for _, g := range y.all.Generated[c][from:] {
-			log := to[0]
-			if to = to[1:]; first >= 0 { // otherwise all values are missing
-				log -= floats.Sum(g[first:])
-			}
+		for k := range y.all.Draws[c][from:] {
+			log := to[k] - y.logLikelihood(c, from+k)
 			w.raw[c] = append(w.raw[c], nanOr(log, math.Inf(-1)))
 		}
+		to = to[len(y.all.Draws[c])-from:]
 	}
 	return nil
+}
+
+// logLikelihood returns the log likelihood of draw k of chain c with the solver of the draws.
+func (d *draws) logLikelihood(c, k int) float64 {
+	if d.own != nil {
+		return d.own[c][k]
+	}
+	first := slices.IndexFunc(d.all.Quantities, func(name string) bool { return strings.HasPrefix(name, "log_lik.") })
+	if first < 0 { // all values are missing
+		return 0
+	}
+	return floats.Sum(d.all.Generated[c][k][first:])
 }
 
 // represents reports whether the weighted draws represent the posterior of the setup: the

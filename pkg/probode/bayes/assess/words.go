@@ -19,6 +19,7 @@ const (
 	saidNoModes   = "the reference posterior is not known, because the search for its modes failed: %v"
 	saidNoDraws   = "the reference posterior is not known, because it could not be sampled: %v"
 	saidUnmixed   = "the chains of the reference posterior have not mixed (R̂ up to %.3g, %.0f effective draws): allow more draws"
+	saidLacking   = "the draws do not enter the mode at %s of their own posterior, which holds about %.2g of the mass"
 	saidEmptyMode = "the draws from the reference posterior do not enter its mode at %s, which holds about %.2g of the mass"
 
 	saidUnsound       = "the chains have not mixed"
@@ -37,10 +38,9 @@ const (
 	saidOtherMode = "there is a mode at %s that %s"
 	saidSampled   = "the draws show a larger error"
 
-	saidAlso    = ", and R̂ up to %.3f"
-	saidFew     = "%s: too few effective draws, %.0f for each chain instead of %d%s (%s): allow more draws"
-	saidMixing  = "%s: the chains may not have mixed: R̂ up to %.3f (%s): take more draws or a longer burn-in, or check the traces for several modes"
-	saidFailing = "%s: %.1f %% of the solves failed, so part of the posterior is missing: use a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
+	saidAlso   = ", and R̂ up to %.3f"
+	saidFew    = "%s: too few effective draws, %.0f for each chain instead of %d%s (%s): allow more draws"
+	saidMixing = "%s: the chains may not have mixed: R̂ up to %.3f (%s): take more draws or a longer burn-in, or check the traces for several modes"
 
 	saidBetween     = "some observations lie between the grid points of %s, so the solution is interpolated there, and the verdict includes the error of the interpolation"
 	saidCalibration = "α* = %.3g for %s: %s"

@@ -6,11 +6,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/catalog"
@@ -37,6 +40,12 @@ Gaussian filter these are Fenrir and DALTON, whose diffusion κ² is α:
   probode assess -case lynx-hare -method ek1,2 -steps 0.5 -alpha auto \
     -scheme fenrir
 
+-from judges draws that exist, of this or another program, without sampling: with -made-by
+the draws of the solver that it names, without it those of an accurate one. A column lp__
+tells whether the other program has the same model.
+
+  probode assess model.yaml -from 'stan/*.csv' -made-by dp5,1e-6
+
 ` + modelHelp + `
 `}
 
@@ -54,6 +63,9 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	confidence := flags.Float64("confidence", 0.95, "confidence level, at least 0.5 and less than 1; the solver's error is negligible if every confidence interval lies below -threshold, and matters if at least one confidence interval lies above -threshold")
 	budget := flags.String("budget", "", "largest `number` of draws per chain, a time, or both: 50000,10m; default: eight times -draws")
 	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
+	from := flags.String("from", "", "judge draws that exist: `files` with a column for each parameter, such as 'stan/*.csv', or a directory that sample wrote")
+	by := flags.String("made-by", "", "`solver` with which the draws in -from were made: dp5,1e-6 for a method and its tolerance, bdf,1e-6,1e-8 with an absolute one, rk4,step=0.1 for steps; default: an accurate one")
+	rename := flags.String("rename", "", "`list` of columns of -from with other names: column=parameter,…")
 	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers are written to a .csv file with the same name")
 	machine := flags.String("json", "", "`file` for the results as JSON; \"-\" is standard output; see docs/json.md")
 	verbose := flags.Bool("v", false, "print all tables, what the verdict rests on, and all warnings")
@@ -107,7 +119,22 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("-start %s: %w", *start, err)
 		}
 	}
+	if *from != "" {
+		if s.Draws, err = drawsFrom(*from, *rename, p.Names()); err != nil {
+			return err
+		}
+		if *by != "" {
+			if s.MadeBy, err = madeBy(*by); err != nil {
+				return err
+			}
+		}
+	} else if m.set("made-by") || m.set("rename") {
+		return errors.New("-made-by and -rename belong to -from")
+	}
 	for _, method := range methods {
+		if *by != "" && !m.set("method") && !m.stepped() && !m.set("step") {
+			break // the solver that made the draws is the only candidate
+		}
 		m.method = method
 		setups, err := m.ladder(p.Setup)
 		if err != nil {
@@ -135,6 +162,11 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return failed
 	}
 	words := found.beside(out)
+	if s.Draws != nil {
+		if err := sayModel(ctx, words, p, &s); err != nil {
+			return err
+		}
+	}
 	if *verbose {
 		fmt.Fprint(words, a)
 	} else {
@@ -199,4 +231,25 @@ func parseBudget(text string) (draws int, within time.Duration, err error) {
 		}
 	}
 	return draws, within, nil
+}
+
+// sayModel says whether the draws that were given are draws of the same model.
+func sayModel(ctx context.Context, out io.Writer, p *bayes.Posterior, s *assess.Settings) error {
+	for _, note := range s.Draws.Notes {
+		if warning, ok := strings.CutPrefix(note, "warning: "); ok {
+			fmt.Fprintf(out, "warning: %s\n", warning)
+		}
+	}
+	if !slices.Contains(s.Draws.Quantities, "lp__") {
+		return nil
+	}
+	by := s.MadeBy
+	if by.Equal(probode.Setup{}) {
+		by = catalog.Default()
+	}
+	same, err := assess.CompareDensities(ctx, p, s.Draws, by, 0)
+	if err == nil {
+		_, err = fmt.Fprintf(out, "lp__: %v.\n", same)
+	}
+	return err
 }

@@ -274,9 +274,10 @@ func Jumps(x, in [][]float64) bool {
 // standard error from n blocks is about 1/√(2n), which is 14 % here.
 const blocks = 24
 
-// Weighed compares the draws x with the same draws under the weights w. Only the draws
-// that `in` selects are used. The Difference holds the centre under weights minus the
-// centre of the draws, and the spread under weights divided by the spread of the draws.
+// Weighed compares the draws x under the weights `from` with the same draws under the weights
+// `to`; nil weights are equal. Only the draws that `in` selects are used. The Difference holds
+// the centre under `to` minus that under `from`, and the spread under `to` divided by that
+// under `from`. The Value is that under `to`.
 //
 // The standard errors come from a jackknife that leaves out one block of consecutive
 // draws at a time [Künsch 1989]. A linear approximation would be too small: a draw with a
@@ -285,7 +286,7 @@ const blocks = 24
 //
 //   - Künsch, H. R. (1989). The jackknife and the bootstrap for general stationary
 //     observations. Annals of Statistics 17(3), 1217–1241.
-func (by Measure) Weighed(x, w, in [][]float64) (Difference, Value) {
+func (by Measure) Weighed(x, from, to, in [][]float64) (Difference, Value) {
 	var all []draw
 	block := 0
 	for c := range x {
@@ -296,12 +297,19 @@ func (by Measure) Weighed(x, w, in [][]float64) (Difference, Value) {
 				block++
 			}
 			if in == nil || in[c][k] == 1 {
-				all = append(all, draw{v, w[c][k], block - 1})
+				d := draw{v, 1, 1, block - 1}
+				if from != nil {
+					d.from = from[c][k]
+				}
+				if to != nil {
+					d.to = to[c][k]
+				}
+				all = append(all, d)
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b draw) int { return cmp.Compare(a.x, b.x) })
-	at, to := by.both(all, -1)
+	at, end := by.both(all, -1)
 	var centers, logs, ownCenters, ownLogs []float64
 	for b := range block {
 		x, y := by.both(all, b)
@@ -312,9 +320,9 @@ func (by Measure) Weighed(x, w, in [][]float64) (Difference, Value) {
 		_, variance := stat.PopMeanVariance(v, nil)
 		return math.Sqrt(float64(block-1) * variance)
 	}
-	ratio := to.Spread / at.Spread
-	out := Difference{to.Center - at.Center, jack(centers), ratio, ratio * jack(logs)}
-	to.CenterSE, to.SpreadSE = jack(ownCenters), to.Spread*jack(ownLogs)
+	ratio := end.Spread / at.Spread
+	out := Difference{end.Center - at.Center, jack(centers), ratio, ratio * jack(logs)}
+	end.CenterSE, end.SpreadSE = jack(ownCenters), end.Spread*jack(ownLogs)
 	if by == Quantiles {
 		// If the draws have a gap near a quantile, the unweighted and the weighted quantile
 		// may lie on different sides of the gap, even if the weights are nearly equal.
@@ -326,27 +334,27 @@ func (by Measure) Weighed(x, w, in [][]float64) (Difference, Value) {
 			out.RatioSE = math.Max(out.RatioSE, ratio*math.Abs(math.Log(ratio))/least)
 		}
 	}
-	return out, to
+	return out, end
 }
 
-// A draw is a selected draw with its weight and its block.
+// A draw is a selected draw with its weights and its block.
 type draw struct {
-	x, w  float64
-	block int
+	x, from, to float64
+	block       int
 }
 
-// both returns the centre and the spread of the draws, and the same under weights, without
+// both returns the centre and the spread of the draws under each of the two weights, without
 // the draws of the given block.
-func (by Measure) both(sorted []draw, without int) (plain, weighted Value) {
-	x, w := make([]float64, 0, len(sorted)), make([]float64, 0, len(sorted))
+func (by Measure) both(sorted []draw, without int) (from, to Value) {
+	x, v, w := make([]float64, 0, len(sorted)), make([]float64, 0, len(sorted)), make([]float64, 0, len(sorted))
 	for _, d := range sorted {
 		if d.block != without {
-			x, w = append(x, d.x), append(w, d.w)
+			x, v, w = append(x, d.x), append(v, d.from), append(w, d.to)
 		}
 	}
-	plain.Center, plain.Spread = by.centerSpread(x, nil)
-	weighted.Center, weighted.Spread = by.centerSpread(x, w)
-	return plain, weighted
+	from.Center, from.Spread = by.centerSpread(x, v)
+	to.Center, to.Spread = by.centerSpread(x, w)
+	return from, to
 }
 
 // centerSpread returns the centre and the spread of the sorted draws x; nil weights are

@@ -55,7 +55,7 @@ func TestWeighed(t *testing.T) {
 	}
 	for by := range Measures {
 		for _, shift := range []float64{0, 0.2} {
-			d, accurate := by.Weighed(x, weights(shift), nil)
+			d, accurate := by.Weighed(x, nil, weights(shift), nil)
 			if math.Abs(d.Center-shift) > 5*d.CenterSE+1e-12 || math.Abs(d.Ratio-1) > 5*d.RatioSE+1e-12 || math.Abs(accurate.Center-shift) > 5*accurate.CenterSE {
 				t.Errorf("measure %d, shift %g: %+v, %+v", by, shift, d, accurate)
 			}
@@ -79,7 +79,7 @@ func TestWeightsThatRemoveAMode(t *testing.T) {
 		}
 	}
 	for by := range Measures {
-		_, a := by.Weighed(x, w, nil)
+		_, a := by.Weighed(x, nil, w, nil)
 		if !(a.CenterSE < 0.2 && a.SpreadSE < 0.2 && math.Abs(a.Center) < 5*a.CenterSE && math.Abs(a.Spread-1) < 5*a.SpreadSE) {
 			t.Errorf("measure %d: %+v", by, a)
 		}
@@ -103,7 +103,7 @@ func TestHeavyWeights(t *testing.T) {
 						w[c] = append(w[c], math.Exp(y*y/2*(1-1/v)))
 					}
 				}
-				d, _ := by.Weighed(x, w, nil)
+				d, _ := by.Weighed(x, nil, w, nil)
 				z2 += math.Pow(math.Log(d.Ratio/math.Sqrt(v))/(d.RatioSE/d.Ratio*v), 2) / runs
 			}
 			t.Logf("variance %g, measure %d: mean z² %.2f", v, by, z2)
@@ -146,7 +146,7 @@ func TestJumpingQuantiles(t *testing.T) {
 		if math.Abs(v.Center) > 3*v.CenterSE {
 			missedCenter++
 		}
-		if d, _ := Quantiles.Weighed(x, w, nil); math.Abs(d.Center) > 3.01*d.CenterSE {
+		if d, _ := Quantiles.Weighed(x, nil, w, nil); math.Abs(d.Center) > 3.01*d.CenterSE {
 			moved++
 		}
 		x, _ = bimodal(rand.New(rand.NewPCG(seed, 1)), low)
