@@ -19,20 +19,33 @@ var scoreMedians = map[string]float64{"normal": 0, "logNormal": 0, "laplace": 0,
 func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 	l := layered{each: n.Flag("perCondition")}
 	typ, text := n.Word("objectivePriorType"), n.Word("objectivePriorParameters")
-	parts := strings.Split(text, ";")
-	numbers := !slices.ContainsFunc(parts, func(s string) bool {
-		_, err := source.ParseNumber(strings.TrimSpace(s))
-		return err != nil
-	})
-	if text == "" || numbers {
-		p.Prior = readPrior(r.File, n.Line, typ, text, p, false)
+	line := n.LineOf("objectivePriorParameters")
+	var parts, numbers []string
+	var of []*expr.Node
+	if text != "" {
+		parts = strings.Split(text, ";")
+	}
+	for _, s := range parts {
+		s = strings.TrimSpace(s)
+		v, err := source.ParseNumber(s)
+		if err != nil {
+			q := r.finish(line, "objectivePriorParameters", r.File.Formula(line, "objectivePriorParameters", s, r.callables...))
+			of = append(of, q)
+			if v, ok := q.Simplify().Const(); ok {
+				numbers = append(numbers, numberText(v))
+			}
+			continue
+		}
+		of, numbers = append(of, expr.Num(v)), append(numbers, s)
+	}
+	if len(numbers) == len(parts) {
+		p.Prior = readPrior(r.File, n.Line, typ, strings.Join(numbers, ";"), p, false)
 		l.Parameter = *p
 		if l.each {
 			r.layers = append(r.layers, l)
 		}
 		return l.each
 	}
-	line := n.LineOf("objectivePriorParameters")
 	f := familyNamed(typ)
 	median, ok := scoreMedians[f.name]
 	if !ok || f.name != typ {
@@ -51,10 +64,6 @@ func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 		if n.Get(key) != nil {
 			r.Failf(n.LineOf(key), "parameter %s has both a %s and a prior that depends on other parameters: give only one of the two", p.ID, key)
 		}
-	}
-	var of []*expr.Node
-	for _, s := range parts {
-		of = append(of, r.finish(line, "objectivePriorParameters", r.File.Formula(line, "objectivePriorParameters", strings.TrimSpace(s), r.callables...)))
 	}
 	z := expr.Sym(score(p.ID))
 	p.Nominal, p.Estimate, p.Prior = median, true, Prior{Type: strings.ToLower(strings.TrimPrefix(typ, "log")), B: 1}

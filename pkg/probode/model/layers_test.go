@@ -131,3 +131,16 @@ conditions:
 		}
 	}
 }
+
+// Numbers of a prior may be written as formulas of numbers. Such a prior depends on no other
+// parameter, so it can stand beside a nominal value.
+func TestPriorOfFormulas(t *testing.T) {
+	p, err := Parse("m", []byte(`parameters:
+  - {parameterId: k, nominalValue: 2, objectivePriorType: logNormal, objectivePriorParameters: log(10);2 * 0.25}
+odes:
+  - {stateId: x, rightHandSide: -k * x, initialValue: 1}
+`))
+	if err != nil || p.Params[0].Prior != (Prior{"logNormal", math.Log(10), 0.5}) || p.Params[0].Nominal != 2 || p.Effects() != nil {
+		t.Fatalf("%+v, %v", p, err)
+	}
+}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,19 +13,26 @@ import (
 
 type mismatch struct{ key, a, b string }
 
-// difference ignores chains and programs. Notes, which often follow from other settings,
-// come after those, and a different number of draws comes last. Columns are compared
-// unless one of the lists is nil.
+// difference ignores chains and programs. The settings of the chains come first, because
+// other fields may follow from them: a solver from the modes that were found with a seed.
+// Notes come after all settings, and a different number of draws comes last. Columns are
+// compared unless one of the lists is nil.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
 	compared := func(fields []mcmc.Field) []mcmc.Field {
-		is := func(key string) []mcmc.Field {
-			return slices.DeleteFunc(slices.Clone(fields), func(f mcmc.Field) bool {
-				return isMaker(f.Key) || f.Key == "chain" || (f.Key == "note") != (key == "note")
-			})
+		rank := func(f mcmc.Field) int {
+			switch f.Key {
+			case "seed", "num_chains", "num_warmup", "thin":
+				return 0
+			case "note":
+				return 2
+			}
+			return 1
 		}
-		return append(is(""), is("note")...)
+		kept := slices.DeleteFunc(slices.Clone(fields), func(f mcmc.Field) bool { return isMaker(f.Key) || f.Key == "chain" })
+		slices.SortStableFunc(kept, func(a, b mcmc.Field) int { return cmp.Compare(rank(a), rank(b)) })
+		return kept
 	}
 	a, b = compared(a), compared(b)
 	for i := range max(len(a), len(b)) {

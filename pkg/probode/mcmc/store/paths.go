@@ -1,12 +1,16 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/probode/probode/pkg/internal/text"
 )
 
 const (
@@ -23,6 +27,9 @@ func chainPath(dir string, chain int) string {
 
 func chainFiles(dir, suffix string) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("store: the directory %s is not there: %w", text.Clip(dir), fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}

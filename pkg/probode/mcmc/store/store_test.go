@@ -548,6 +548,7 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 		want   string
 	}{
 		{func(s *setup) { s.Seed = 7 }, "seed is 6 in the file and 7 now"},
+		{func(s *setup) { meta(s.Meta[0], mcmc.Field{Key: "alpha", Value: "0.3"}, s.Meta[2])(s); s.Seed = 7 }, "seed is 6 in the file and 7 now"},
 		{func(s *setup) {
 			start := s.Start
 			s.Start = func(chain int, rng *rand.Rand) []float64 { x := start(chain, rng); x[0] += 1e-9; return x }

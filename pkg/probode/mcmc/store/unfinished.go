@@ -12,30 +12,35 @@ import (
 )
 
 // ReadSoFar does the same as ReadParameters, but the run need not be finished, and may be
-// running.
-// Of an unfinished chain, ReadSoFar reads the draws that were made before the last saved
-// state. If there are such chains, all chains are cut to the length of the shortest, a
-// note says so, and the counts of the kernels are zero.
+// running, and chains may be missing. Of an unfinished chain, ReadSoFar reads the draws
+// that were made before the last saved state. It takes as many of the longest chains, cut
+// to the length of the shortest of them, as give the most draws; a note says how many, and
+// the counts of the kernels are zero.
 func ReadSoFar(dir string, progress func(done, total int)) (*mcmc.Chains, error) {
 	parts, err := chainFiles(dir, ".csv"+partSuffix)
 	if err != nil {
 		return nil, err
 	}
-	if parts == nil {
-		return ReadParameters(dir, progress)
-	}
 	whole, err := chainFiles(dir, ".csv")
 	if err != nil {
 		return nil, err
+	}
+	if parts == nil {
+		if chains, err := ReadParameters(dir, progress); err == nil || whole == nil {
+			return chains, err
+		}
 	}
 	for _, part := range parts {
 		whole = append(whole, strings.TrimSuffix(part, partSuffix))
 	}
 	slices.Sort(whole)
 	s := set{where: dir, brief: true}
-	least, asked := -1, 0
+	asked := 0
 	for _, path := range slices.Compact(whole) {
 		t, err := s.readSoFar(path)
+		if errors.Is(err, errNoDraws) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -48,15 +53,11 @@ func ReadSoFar(dir string, progress func(done, total int)) (*mcmc.Chains, error)
 		if err := s.add(path, t); err != nil {
 			return nil, err
 		}
-		if n := len(t.drawn); least < 0 || n < least {
-			least = n
-		}
 	}
-	if err := s.complete(); err != nil {
-		return nil, err
-	}
+	all := len(s.chains)
+	least := s.longest()
 	if least == 0 {
-		return nil, fmt.Errorf("store: the chains in %s have no draws yet: want a run that has passed its burn-in", dir)
+		return nil, fmt.Errorf("store: the chains in %s have no draws yet: %w", dir, errNoDraws)
 	}
 	for _, t := range s.chains {
 		t.drawn, t.trailer, t.burnIn, t.after = t.drawn[:least], nil, mcmc.Stats{}, mcmc.Stats{}
@@ -65,9 +66,34 @@ func ReadSoFar(dir string, progress func(done, total int)) (*mcmc.Chains, error)
 		}
 	}
 	out := s.draws()
-	out.Notes = append(out.Notes, fmt.Sprintf("the run is not finished: these are the first %d of %d draws of each chain", least, asked))
+	of := "each chain"
+	if n := len(s.chains); n < all {
+		of = fmt.Sprintf("%d of %d chains", n, all)
+	}
+	out.Notes = append(out.Notes, fmt.Sprintf("the run is not finished: these are the first %d of %d draws of %s", least, asked, of))
 	return out, nil
 }
+
+// longest keeps the chains that give the most draws of equal number, in their order, and
+// returns this number.
+func (s *set) longest() (least int) {
+	var lengths []int
+	s.chains = slices.DeleteFunc(s.chains, func(t *table) bool { return t == nil })
+	for _, t := range s.chains {
+		lengths = append(lengths, len(t.drawn))
+	}
+	slices.Sort(lengths)
+	most := 0
+	for i, n := range lengths {
+		if total := n * (len(lengths) - i); total > most {
+			most, least = total, n
+		}
+	}
+	s.chains = slices.DeleteFunc(s.chains, func(t *table) bool { return len(t.drawn) < least })
+	return least
+}
+
+var errNoDraws = errors.New("want a run that has passed its burn-in")
 
 // readSoFar takes the .part file if it fits the saved state, and else the .csv file.
 func (s *set) readSoFar(path string) (*table, error) {
@@ -83,7 +109,7 @@ func readPart(path string, row func(t *table, line []byte) error) (*table, error
 	var err error
 	f := &file{path: path}
 	if f.state, err = readState(statePath(path)); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("store: %s has no draws yet: want a run that has passed its burn-in", path+partSuffix)
+		return nil, errNoDraws
 	}
 	if err != nil {
 		return nil, err
