@@ -33,7 +33,7 @@ import (
 // Shahbaba et al. 2014]. Each path rotates (z, p) by about 90°, because successive draws
 // are then least correlated. If the target is close to its Gaussian approximation, a path
 // of one step gives a nearly independent draw. A path of one step needs one evaluation of
-// the gradient, whereas NUTS needs at least seven evaluations for each nearly independent
+// the gradient, whereas NUTS needs at least three evaluations for each nearly independent
 // draw.
 //
 // If ∇φ is not used to update p, the path is a rotation and needs no gradient. A rotation

@@ -28,7 +28,11 @@ import (
 // estimated from the draws in windows that double in length. The kernel estimates a full
 // covariance matrix if there are at most 100 dimensions, or if CovAt is given. Otherwise
 // the kernel estimates only the standard deviations of the coordinates. If Cov is given,
-// the coordinates are first transformed so that Cov becomes the unit matrix.
+// the coordinates are first transformed so that Cov becomes the unit matrix. The target is
+// then nearly N(0, I), and a step of length ε follows Hamilton's equations for N(0, I)
+// exactly, as in [Hamiltonian]: it rotates position and momentum by the angle ε, and only the
+// rest of the gradient changes the momentum. The steps can then be two or three times as
+// long. At the longest step, 1.4, a path in a Gaussian target turns back after three steps.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
 // If paths are divergent, the step is too long in some region of the target, and the
@@ -91,8 +95,9 @@ var _ interface {
 } = (*NUTS)(nil)
 
 const (
-	mostEnergy = 1000 // the growth of H at which a path is divergent
-	soonDepth  = 6    // the largest number of doublings before the first window or, with CovAt, before the end of the last
+	longestTurn = 1.4  // the longest step that rotates: two of them turn by less than 180°, three by more
+	mostEnergy  = 1000 // the growth of H at which a path is divergent
+	soonDepth   = 6    // the largest number of doublings before the first window or, with CovAt, before the end of the last
 )
 
 // NUTSQuantities returns the names of the quantities that a NUTS kernel generates. To
@@ -164,7 +169,7 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	if err = startError(x, k.at.logp, err); err != nil {
 		return err
 	}
-	k.step = newStepSize(k.firstStep(1, rng))
+	k.step = newStepSize(k.firstStep(1, rng), k.longest())
 	return nil
 }
 
@@ -189,15 +194,38 @@ func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 }
 
 func (k *NUTS) leap(s *phase, step float64) float64 {
-	floats.AddScaled(s.p, step/2, s.g)
-	floats.AddScaled(s.z, step, s.p)
+	k.kick(s, step/2)
+	if k.rotates() {
+		rotate(s.z, s.p, step)
+	} else {
+		floats.AddScaled(s.z, step, s.p)
+	}
 	var err error
 	if s.logp, err = k.evaluate(s.g, s.z); err != nil || math.IsInf(s.logp, -1) {
 		k.last.unsolved = k.last.unsolved || err != nil
 		return math.Inf(1)
 	}
-	floats.AddScaled(s.p, step/2, s.g)
+	k.kick(s, step/2)
 	return floats.Dot(s.p, s.p)/2 - s.logp
+}
+
+func (k *NUTS) rotates() bool { return k.Cov != nil }
+
+// longest returns the longest step.
+func (k *NUTS) longest() float64 {
+	if k.rotates() {
+		return longestTurn
+	}
+	return math.Inf(1)
+}
+
+// kick changes the momentum by the gradient or, if the steps rotate, by the part of the
+// gradient that is not that of N(0, I).
+func (k *NUTS) kick(s *phase, time float64) {
+	floats.AddScaled(s.p, time, s.g)
+	if k.rotates() {
+		floats.AddScaled(s.p, time, s.z)
+	}
 }
 
 func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
@@ -222,11 +250,11 @@ func (k *NUTS) firstStep(step float64, rng *rand.Rand) float64 {
 	}
 	for range 50 {
 		step *= factor
-		if good() != (factor > 1) {
+		if step >= k.longest() || good() != (factor > 1) {
 			break
 		}
 	}
-	return step
+	return min(step, k.longest())
 }
 
 // Step makes one iteration.
@@ -359,7 +387,7 @@ func (k *NUTS) adapt() {
 		// Compute the gradient in the new whitened coordinates.
 		k.white.from(k.x, k.at.z)
 		k.at.logp, _ = k.evaluate(k.at.g, k.at.z)
-		k.step = newStepSize(k.firstStep(k.step.size, k.rng))
+		k.step = newStepSize(k.firstStep(k.step.size, k.rng), k.longest())
 	}
 	if k.n == k.BurnIn {
 		k.step.finish()

@@ -137,8 +137,8 @@ func (l *learner) add(n int, z []float64) bool {
 
 // apply puts the covariance between the old one, or that of covAt at the mean of the
 // window, and that of the n draws in d dimensions. This is poor unless n is much larger
-// than d, and shrunk: logarithms of scales by n/(n + 5), and correlations by n/(n +
-// d(d+1)/2 + 5). An accurate covariance therefore changes little.
+// than d, and shrunk: see james. Correlations are also multiplied by n/(n + d(d+1)/2 + 5). An
+// accurate covariance therefore changes little.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
@@ -150,7 +150,7 @@ func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	if covAt != nil {
 		l.rebase(w, covAt(shift))
 	}
-	scales := make([]float64, d)
+	scales, squares := make([]float64, d), 0. // logarithms, and the sum of their squares
 	for i := range scales {
 		m2 := 0.
 		if l.full != nil {
@@ -158,21 +158,32 @@ func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 		} else {
 			m2 = l.diagonal.M2[i]
 		}
-		scales[i] = math.Pow(m2/(n-1), 0.5*n/(n+5))
-		if !(scales[i] > 0) || math.IsInf(scales[i], 1) {
-			scales[i] = 1 // the chain did not move
+		if log := math.Log(m2/(n-1)) / 2; log-log == 0 { // otherwise the chain did not move
+			scales[i] = log
+			squares += log * log
 		}
+	}
+	shrink := james(n, d, squares)
+	for i, log := range scales {
+		scales[i] = math.Exp(shrink * log)
 	}
 	if l.full == nil {
 		floats.Mul(w.scale, scales)
 		l.diagonal = moments.NewVector(d)
 	} else {
-		l.correct(w.factor, scales, n/(n+float64(d*(d+1)/2)+5))
+		l.correct(w.factor, scales)
 		l.full.Clear()
 	}
 	copy(w.mean, shift)
 	l.length *= 2
 	l.next()
+}
+
+// james returns the factor of James and Stein for m numbers that are estimated from n draws
+// and have the given sum of squares. Their errors have a variance of about 3/n, because the
+// products of coordinates are correlated from draw to draw, even where coordinates are not.
+func james(n float64, m int, squares float64) float64 {
+	return 1 - 1/max(1, n/3*squares/float64(m))
 }
 
 // rebase changes nothing if cov is nil, not positive definite or not finite.
@@ -196,19 +207,26 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	copy(l.full.Scatter, scatter.RawMatrix().Data)
 }
 
-// correct multiplies L by the Cholesky factor for the estimated scales and the
-// correlations of the window times `weight`.
-func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
-	d := len(scales)
+// correct multiplies L by the Cholesky factor for the estimated scales and the shrunk
+// correlations of the window.
+func (l *learner) correct(factor *mat.TriDense, scales []float64) {
+	d, n, squares := len(scales), l.full.N, 0.
 	cov := mat.NewSymDense(d, nil)
 	for i := range d {
-		cov.SetSym(i, i, scales[i]*scales[i])
 		for j := range i {
 			square := l.full.Scatter[i*d+i] * l.full.Scatter[j*d+j]
 			if r := l.full.Scatter[i*d+j] / math.Sqrt(square); !math.IsNaN(r) {
-				cov.SetSym(i, j, weight*r*scales[i]*scales[j])
+				cov.SetSym(i, j, r)
+				squares += r * r
 			}
 		}
+	}
+	shrink := james(n, max(1, d*(d-1)/2), squares) * n / (n + float64(d*(d+1)/2) + 5)
+	for i := range d {
+		for j := range i {
+			cov.SetSym(i, j, shrink*cov.At(i, j)*scales[i]*scales[j])
+		}
+		cov.SetSym(i, i, scales[i]*scales[i])
 	}
 	var chol mat.Cholesky
 	if chol.Factorize(cov) {
@@ -239,11 +257,12 @@ type stepSize struct {
 	mean   float64 // the weighted mean of log size, which becomes the size in the end
 	excess float64 // the mean of how far the acceptance was below its target
 	centre float64 // towards which log size is pulled: ten times the first size
+	most   float64 // the largest log size
 	n      float64
 }
 
-func newStepSize(size float64) stepSize {
-	return stepSize{size: size, centre: math.Log(10 * size)}
+func newStepSize(size, most float64) stepSize {
+	return stepSize{size: size, centre: math.Log(10 * size), most: math.Log(most)}
 }
 
 func (s *stepSize) update(accept, target float64) {
@@ -251,7 +270,7 @@ func (s *stepSize) update(accept, target float64) {
 	s.n++
 	eta := 1 / (s.n + delay)
 	s.excess = (1-eta)*s.excess + eta*(target-accept)
-	log := s.centre - s.excess*math.Sqrt(s.n)/gamma
+	log := min(s.most, s.centre-s.excess*math.Sqrt(s.n)/gamma)
 	weight := math.Pow(s.n, -kappa)
 	s.mean = weight*log + (1-weight)*s.mean
 	s.size = math.Exp(log)
@@ -264,7 +283,7 @@ func (s *stepSize) finish() {
 }
 
 func (s *stepSize) state(a *Archive) {
-	for _, v := range []*float64{&s.size, &s.mean, &s.excess, &s.centre, &s.n} {
+	for _, v := range []*float64{&s.size, &s.mean, &s.excess, &s.centre, &s.most, &s.n} {
 		a.Float(v)
 	}
 }

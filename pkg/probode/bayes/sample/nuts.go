@@ -86,9 +86,9 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*baye
 // Quantities returns the names of the statistics that NUTS adds to each draw.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
-// BurnIn returns 300. The number of burn-in iterations need not increase with the number
+// BurnIn returns 150. The number of burn-in iterations need not increase with the number
 // of parameters, because the shape of the posterior near the mode is known.
-func (NUTS) BurnIn(int) int { return 300 }
+func (NUTS) BurnIn(int) int { return 150 }
 
 // Kernel returns the kernel of one chain.
 func (s NUTS) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
