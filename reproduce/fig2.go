@@ -49,7 +49,7 @@ func (s *study) fig2Settings(scheme sample.Sampler) mcmc.Settings {
 		set.Draws = 250
 	}
 	set.Draws = max(set.Draws, (s.iterations+thin-1)/thin)
-	if scheme.Target().Distribution == sample.Joint && !s.quick {
+	if scheme.Target() == sample.Joint && !s.quick {
 		set.MinESS, set.MaxDraws = wantedESS, max(capDraws, set.Draws)
 	}
 	return set

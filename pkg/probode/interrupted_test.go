@@ -169,7 +169,7 @@ func computations(t *testing.T) (list []computation) {
 	})
 	samplers := []sample.Sampler{sample.Deterministic{}, sample.NUTS{}, sample.SplitHMC{}, sample.Tempering{Temperatures: 3}, sample.PCNWithinGibbs{}, sample.Hamiltonian{},
 		sample.PseudoMarginal{}, sample.PseudoMarginal{Particles: 5}, sample.ExpectedLikelihood{Paths: 4},
-		sample.RedrawOnAccept{}, sample.Reweighted{}}
+		sample.RedrawOnAccept{}}
 	for _, s := range samplers {
 		q := *p
 		if !s.Target().Noisy() {

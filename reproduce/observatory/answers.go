@@ -147,22 +147,24 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	if p.Modes != nil {
 		calibrating -= p.Modes.Seconds // counted by Measure
 	}
-	sampler := r.sampler(fine)
-	got, err := sample.Measure(ctx, &p, sampler, mcmc.Settings{Draws: o.draws, Seed: o.seed + 2, Workers: 1})
+	got, err := sample.Measure(ctx, &p, r.sampler, mcmc.Settings{Draws: o.draws, Seed: o.seed + 2, Workers: 1})
 	if err != nil {
 		return err
 	}
-	a.compare(accurate, got.Chains)
-	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// Some samplers also use accurate solutions. An accurate solution with n times as
-	// many steps as a coarse solution counts as n coarse solutions. The count got.Solves
-	// does not include the solutions for importance weights, so the code adds the cost of
-	// one accurate solution per draw.
 	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
-	if got.Chains.LogWeights != nil {
+	if r.weigh {
+		begin = time.Now()
+		if got.Chains, err = sample.Reweight(ctx, &p, got.Chains, fine.Setup, 1); err != nil {
+			return err
+		}
+		got.Drawing += time.Since(begin).Seconds()
+		// A weight costs an accurate solution, which with n times as many steps as a coarse
+		// solution counts as n coarse solutions.
 		a.Solves += a.Step / fine.StepSize()
 	}
-	a.Seconds = a.Prepare + 1000*got.Drawing/got.ESS
-	a.Work = (got.Prepared*a.Step/p.StepSize() + a.Solves*drawn/got.ESS*1000) * coarsest / a.Step
+	a.compare(accurate, got.Chains)
+	drawn := float64(len(got.Chains.Draws) * o.draws)
+	a.Seconds = a.Prepare + 1000*got.Drawing/a.ESS
+	a.Work = (got.Prepared*a.Step/p.StepSize() + a.Solves*drawn/a.ESS*1000) * coarsest / a.Step
 	return nil
 }

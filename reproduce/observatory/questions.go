@@ -149,27 +149,21 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 }
 
 type remedy struct {
-	name   string
-	noise  *rule          // the rule that chooses α; nil for no noise
-	method probode.Method // of the coarse posterior; nil for solver
-	// sampler returns the sampler. The argument `fine` is the model with the accurate solver.
-	sampler func(fine *bayes.Posterior) sample.Sampler
-}
-
-func always(s sample.Sampler) func(fine *bayes.Posterior) sample.Sampler {
-	return func(*bayes.Posterior) sample.Sampler { return s }
+	name    string
+	noise   *rule          // the rule that chooses α; nil for no noise
+	method  probode.Method // of the coarse posterior; nil for solver
+	sampler sample.Sampler
+	weigh   bool // the draws get the weights with which they represent the accurate posterior
 }
 
 var remedies = []remedy{
-	{name: "ignore the error", sampler: always(sample.Deterministic{})},
-	{name: "noise, paper's rule", noise: ruleNamed(asInPaper), sampler: always(sample.PCNWithinGibbs{})},
-	{name: "noise, paper's rule and sampler", noise: ruleNamed(asInPaper), sampler: always(sample.RedrawOnAccept{})},
-	{name: "noise, log score", noise: ruleNamed("log"), sampler: always(sample.PCNWithinGibbs{})},
-	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: always(sample.PCNWithinGibbs{})},
-	{name: "reweighting", sampler: func(fine *bayes.Posterior) sample.Sampler {
-		return sample.Reweighted{Accurate: fine.Setup, Workers: 1}
-	}},
-	{name: "ignore the error, EK1", method: rodeoFilter, sampler: always(sample.Deterministic{})},
-	{name: "Fenrir", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(sample.Deterministic{Integral: marginal.Fenrir})},
-	{name: "DALTON", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(sample.Deterministic{Integral: marginal.DALTON})},
+	{name: "ignore the error", sampler: sample.Deterministic{}},
+	{name: "noise, paper's rule", noise: ruleNamed(asInPaper), sampler: sample.PCNWithinGibbs{}},
+	{name: "noise, paper's rule and sampler", noise: ruleNamed(asInPaper), sampler: sample.RedrawOnAccept{}},
+	{name: "noise, log score", noise: ruleNamed("log"), sampler: sample.PCNWithinGibbs{}},
+	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: sample.PCNWithinGibbs{}},
+	{name: "reweighting", sampler: sample.Deterministic{}, weigh: true},
+	{name: "ignore the error, EK1", method: rodeoFilter, sampler: sample.Deterministic{}},
+	{name: "Fenrir", method: rodeoFilter, noise: ruleNamed("log"), sampler: sample.Deterministic{Integral: marginal.Fenrir}},
+	{name: "DALTON", method: rodeoFilter, noise: ruleNamed("log"), sampler: sample.Deterministic{Integral: marginal.DALTON}},
 }

@@ -395,7 +395,7 @@ func TestStringSaysWhatWeightsAreWorth(t *testing.T) {
 		c.LogWeights = append(c.LogWeights, w)
 	}
 	c.KHat = 0.1
-	if trusted, why := c.Trusted(); trusted || !strings.Contains(c.String(), "but reliable standard errors need 150 effective draws") {
-		t.Errorf("%s in\n%s", why, c)
+	if w := c.weights(c.Summary()); w.trusted() || !strings.Contains(c.String(), "but reliable standard errors need 150 effective draws") {
+		t.Errorf("%v in\n%s", w, c)
 	}
 }

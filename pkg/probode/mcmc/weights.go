@@ -17,18 +17,6 @@ type weights struct {
 // weighted draws were found to be reliable: see docs/limits.md.
 const leastWorth = 150
 
-// Trusted reports whether the standard errors of estimates from the weighted draws are
-// reliable, and gives the reason as the result `why`. Standard errors are considered
-// reliable if k̂ is within its limit and the effective sample size is at least 150. Draws
-// without weights are trusted.
-func (c *Chains) Trusted() (trusted bool, why string) {
-	if c.LogWeights == nil {
-		return true, "the draws have no weights"
-	}
-	w := c.weights(c.Summary())
-	return w.trusted(), w.String()
-}
-
 func (c *Chains) weights(summary diag.Summary) weights {
 	w := weights{kHat: c.KHat, worth: math.Inf(1)}
 	for _, m := range summary {

@@ -133,14 +133,7 @@ func comparison(c sample.Comparison) {
 	unbroken := strings.NewReplacer("-", "−", " ", "\u00a0")
 	var rows [][]any
 	for _, r := range c {
-		name := r.Sampler.String()
-		if r.Chains.LogWeights != nil {
-			name = fmt.Sprintf("%s, k̂ = %.2f", name, r.Chains.KHat)
-			if trusted, _ := r.Chains.Trusted(); !trusted {
-				name += ", not to be trusted"
-			}
-		}
-		row, rhat := []any{name}, 0.0
+		row, rhat := []any{r.Sampler.String()}, 0.0
 		for _, m := range r.Chains.Summary() {
 			row, rhat = append(row, unbroken.Replace(viz.PlusMinus(m.Mean, m.SD))), max(rhat, m.RHat)
 		}

@@ -19,7 +19,6 @@ import (
 
 type draws struct {
 	p      *bayes.Posterior
-	target sample.TargetDistribution
 	result sample.Measurement
 	all    *mcmc.Chains
 	first  int      // initial number of draws in each chain; 0 for draws that exist already
@@ -103,7 +102,7 @@ func (s *sampling) sample(p *bayes.Posterior, sampler sample.Sampler, chains mcm
 	case err != nil:
 		return nil, fmt.Errorf("%v, %v: %w", sampler, p.Setup, err)
 	}
-	d := &draws{p: p, drawn: p, target: sampler.Target().Distribution, first: len(r.Chains.Draws[0])}
+	d := &draws{p: p, drawn: p, first: len(r.Chains.Draws[0])}
 	return d, s.take(d, r)
 }
 

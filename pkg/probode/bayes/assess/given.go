@@ -58,7 +58,7 @@ func (s *sampling) fromDraws(p *bayes.Posterior) (*draws, error) {
 			return nil, fmt.Errorf("the draws: %w", err)
 		}
 	}
-	d := &draws{p: p, drawn: p, all: &c, target: sample.Classical}
+	d := &draws{p: p, drawn: p, all: &c}
 	by := p.Setup
 	if s.s.given() {
 		by = s.setups[s.madeBy].Setup

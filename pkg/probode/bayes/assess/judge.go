@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
@@ -181,7 +180,6 @@ func (a *assessment) decide(i int, x *Candidate) {
 	x.Verdict = Negligible
 	switch {
 	case d == nil: // the two posteriors have the same modes
-	case d.target == sample.Accurate:
 	case x.Noisy:
 		x.Verdict = a.verdictOnShares(d, f)
 	default:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -22,7 +21,6 @@ type Measurement struct {
 
 	// Solves is the work per draw: the number of solver steps per draw, divided by the
 	// number of steps that the posterior's Setup needs to solve all equations once.
-	// Solves does not include the solves that compute weights.
 	Solves float64
 
 	// Summary describes the draws in Chains. ESS is the smallest bulk effective sample
@@ -103,8 +101,8 @@ func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 		Sampler: job.prepared, Chains: chains, Summary: chains.Summary(), ESS: math.Inf(1),
 		Solves:  job.solves() / float64(all*len(job.kernels)) * float64(thin),
 		Work:    job.solves(),
-		Seconds: (job.preparing + job.drawing + job.finishing).Seconds(), Preparation: job.preparing.Seconds(),
-		Drawing: job.drawing.Seconds()*float64(kept)/float64(all) + job.finishing.Seconds(),
+		Seconds: (job.preparing + job.drawing).Seconds(), Preparation: job.preparing.Seconds(),
+		Drawing: job.drawing.Seconds() * float64(kept) / float64(all),
 		job:     job,
 	}
 	if job.modes != nil {
@@ -116,7 +114,7 @@ func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 	return r, nil
 }
 
-// String returns the costs as a text table, followed by k̂ if the draws have weights.
+// String returns the costs as a text table.
 func (c Comparison) String() string {
 	rows := [][]string{{"", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s"}, {"", "", "", "draws", "solves", ""}}
 	for _, r := range c {
@@ -124,13 +122,5 @@ func (c Comparison) String() string {
 		rows = append(rows, []string{r.Sampler.String(), fmt.Sprintf("%.2f", r.Solves), fmt.Sprintf("%.0f", r.ESS),
 			fmt.Sprintf("%.1f", 1000*r.ESS/draws), fmt.Sprintf("%.1f", 1000*r.ESS/draws/r.Solves), fmt.Sprintf("%.0f", r.ESS/r.Seconds)})
 	}
-	var b strings.Builder
-	b.WriteString(text.Table(rows, text.First))
-	for _, r := range c {
-		if r.Chains.LogWeights != nil {
-			_, worth := r.Chains.Trusted()
-			fmt.Fprintf(&b, "%v: %s\n", r.Sampler, worth)
-		}
-	}
-	return b.String()
+	return text.Table(rows, text.First)
 }

@@ -53,9 +53,9 @@ func (s Deterministic) density(d *bayes.Density) (*bayes.Density, error) {
 // Target returns p₀(θ | Y) or, with an Integral, p(θ | Y).
 func (s Deterministic) Target() Target {
 	if s.Integral != nil {
-		return Target{Distribution: Marginal}
+		return Marginal
 	}
-	return Target{Distribution: Classical, Reweightable: true}
+	return Classical
 }
 
 // Prepare adds a note if the size of the measurement errors is an unknown parameter. With

@@ -8,8 +8,6 @@
 //
 //	sampler              stationary distribution     solves for each draw    when to use it
 //	Deterministic        p₀(θ | Y), ξ = 0            1                       if the solver's error is negligible
-//	Reweighted           p₀(θ | Y) of an accurate    1, and an accurate one  to check a coarse posterior; k̂ says whether
-//	                     solver                      for each kept draw      it worked
 //	Hamiltonian          p(θ, ξ | Y)                 3 to 6, with gradients  for the posterior of the paper
 //	PCNWithinGibbs       p(θ, ξ | Y)                 2                       for the same, without gradients or with several modes
 //	PseudoMarginal       p(θ | Y)                    N                       for the same, if joint moves of θ and ξ fail
@@ -24,6 +22,5 @@
 // least two passes of the filter.
 //
 // All samplers except ExpectedLikelihood and RedrawOnAccept are exact: apart from Monte
-// Carlo error, the draws have the distribution given in the table. For Reweighted, the
-// Monte Carlo error includes the error of the weights.
+// Carlo error, the draws have the distribution given in the table.
 package sample

@@ -49,9 +49,8 @@ func (s ExpectedLikelihood) Check(d *bayes.Density) error {
 	return noisy(s, d)
 }
 
-// Target returns the zero Target: its Distribution is NoTarget, because the stationary
-// distribution depends on the proposal.
-func (s ExpectedLikelihood) Target() Target { return Target{} }
+// Target returns NoTarget, because the stationary distribution depends on the proposal.
+func (s ExpectedLikelihood) Target() Target { return NoTarget }
 
 // Kernel returns the kernel of one chain.
 func (s ExpectedLikelihood) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {

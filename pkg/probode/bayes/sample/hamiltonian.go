@@ -48,7 +48,7 @@ func (Hamiltonian) String() string { return "hamiltonian" }
 func (s Hamiltonian) Check(d *bayes.Density) error { return noisy(s, d) }
 
 // Target returns p(θ, ξ | Y).
-func (Hamiltonian) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
+func (Hamiltonian) Target() Target { return Joint }
 
 // BurnIn returns 300. The number of burn-in iterations need not increase with the number
 // of parameters, because the shape of the posterior near the mode is known.

@@ -41,7 +41,7 @@ type NUTS struct {
 func (NUTS) String() string { return "nuts" }
 
 // Target returns p₀(θ | Y).
-func (NUTS) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
+func (NUTS) Target() Target { return Classical }
 
 // Check returns an error if no gradient can be computed, or if Accept is out of range.
 func (s NUTS) Check(d *bayes.Density) error {

@@ -63,7 +63,7 @@ func (s PCNWithinGibbs) Proposals() mcmc.Rule { return s.Proposal }
 func (s PCNWithinGibbs) Check(d *bayes.Density) error { return noisy(s, d) }
 
 // Target returns p(θ, ξ | Y).
-func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
+func (s PCNWithinGibbs) Target() Target { return Joint }
 
 // Prepare computes the Gaussian approximation for the joint moves.
 func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -23,12 +24,11 @@ func TestPredict(t *testing.T) {
 	}
 	p := decayPosterior(0, decayY)
 	for _, weights := range []bool{false, true} {
-		var sampler sample.Sampler = sample.Deterministic{Proposal: walk}
+		chains := run(t, p, sample.Deterministic{Proposal: walk}, 10000)
 		logp, h := decayClassical(decayStep, decayY), decayStep
 		if weights {
-			sampler, logp, h = sample.Reweighted{Sampler: sampler}, decayClassical(0, decayY), 0
+			chains, logp, h = reweighted(t, p, chains, probode.Setup{}), decayClassical(0, decayY), 0
 		}
-		chains := run(t, p, sampler, 10000)
 		out, err := bayes.Predict(context.Background(), p, chains, nil, 3)
 		if err != nil {
 			t.Fatal(err)
@@ -81,12 +81,11 @@ func TestLogPredictive(t *testing.T) {
 	}
 	p := decayPosterior(0, decayY)
 	for _, weights := range []bool{false, true} {
-		var sampler sample.Sampler = sample.Deterministic{Proposal: walk}
+		chains := run(t, p, sample.Deterministic{Proposal: walk}, 10000)
 		logp, h := decayClassical(decayStep, decayY), decayStep
 		if weights {
-			sampler, logp, h = sample.Reweighted{Sampler: sampler}, decayClassical(0, decayY), 0
+			chains, logp, h = reweighted(t, p, chains, probode.Setup{}), decayClassical(0, decayY), 0
 		}
-		chains := run(t, p, sampler, 10000)
 		lpd, err := bayes.LogPredictive(p, chains)
 		if err != nil {
 			t.Fatal(err)

@@ -108,7 +108,7 @@ const (
 )
 
 // Target returns p(θ | Y). With each draw of θ, a path is drawn from p(Z | θ, Y).
-func (s PseudoMarginal) Target() Target { return Target{Distribution: Marginal, Reweightable: true} }
+func (s PseudoMarginal) Target() Target { return Marginal }
 
 // Kernel returns the kernel of one chain.
 func (s PseudoMarginal) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {

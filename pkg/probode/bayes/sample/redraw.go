@@ -30,9 +30,8 @@ func (RedrawOnAccept) String() string                 { return "paper" }
 func (s RedrawOnAccept) Proposals() mcmc.Rule         { return s.Proposal }
 func (s RedrawOnAccept) Check(d *bayes.Density) error { return noisy(s, d) }
 
-// Target returns the zero Target: its Distribution is NoTarget, because the stationary
-// distribution depends on the proposal.
-func (s RedrawOnAccept) Target() Target { return Target{} }
+// Target returns NoTarget, because the stationary distribution depends on the proposal.
+func (s RedrawOnAccept) Target() Target { return NoTarget }
 
 // Kernel returns the kernel of one chain.
 func (RedrawOnAccept) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // Reweight assigns importance weights to draws that Run made from p with a coarse solver,
@@ -28,9 +28,9 @@ import (
 // step. The accurate solver is not called in each iteration of a chain, but only once for
 // each distinct θ among the draws.
 //
-// Reweight is valid for the draws of every sampler whose Target is Reweightable, but not
-// for the draws of RedrawOnAccept and ExpectedLikelihood. The weights vary more if the
-// noise of the solver is part of the model.
+// Reweight is valid for the draws of every sampler that has a Target. The weights vary more
+// if the noise of the solver is part of the model. Neither the weights nor k̂ show modes of
+// the accurate posterior that contain no draws: package assess searches for them.
 //
 // The result contains LogWeights, KHat, and the quantities computed with the accurate
 // solver. The draws are not copied: the result and the argument `chains` use the same
@@ -51,7 +51,10 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	if p == nil || chains == nil {
 		return nil, errors.New("sample: an argument of Reweight is nil: want a Posterior and Chains")
 	}
-	to := p.SolvedBy(orReference(accurate))
+	if accurate.Mesh == nil && accurate.Method == nil {
+		accurate.Mesh = reference.Accurate{}
+	}
+	to := p.SolvedBy(accurate)
 	bound, err := bayes.NewDensity(ctx, to)
 	if err != nil {
 		return nil, err
@@ -164,117 +167,4 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, because the accurate solver fails at these draws", failed, len(raw)))
 	}
 	return &out, err
-}
-
-// Reweighted is a Sampler that works in two stages. First, another sampler draws from a
-// posterior computed with a coarse solver. The draws are then weighted, so that they
-// represent the posterior computed with an accurate solver (see Reweight).
-//
-// The weighted draws represent p₀(θ | Y), computed with the accurate solver. Cost: one
-// run of Sampler, and one solve with the accurate solver for each distinct θ among the
-// kept draws. Use Reweighted if the accurate solver is too slow for a whole chain, and
-// the error of the coarse solver is small. After the run, k̂ shows whether the error of
-// the coarse solver was small enough. Finally, a short search looks for modes of the
-// posterior computed with the accurate solver. If a mode contains far too few of the
-// draws, a note names this mode.
-type Reweighted struct {
-	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
-	Sampler Sampler
-
-	// Accurate is the setup of the solver that computes the weights. If only
-	// Accurate.Method is nil, the solver uses the Method of the posterior. If only
-	// Accurate.Mesh is nil, the solver uses the Mesh of the posterior. If both are nil,
-	// the solver is reference.Accurate.
-	Accurate probode.Setup
-
-	// Workers is the number of goroutines that solve the equations when the weights are
-	// computed; zero means the number of cores. Workers does not change the result.
-	Workers int
-}
-
-var (
-	_ Proposer = Reweighted{}
-	_ Preparer = Reweighted{}
-	_ Finisher = Reweighted{}
-)
-
-func (s Reweighted) String() string { return s.inner().String() + ", reweighted" }
-
-// Target returns p₀(θ | Y), computed with the accurate solver.
-func (s Reweighted) Target() Target {
-	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
-}
-
-// Proposals returns the proposal rule of s.Sampler. If the user has not chosen a proposal
-// rule, the result is nil.
-func (s Reweighted) Proposals() mcmc.Rule {
-	if a, ok := s.inner().(Proposer); ok {
-		return a.Proposals()
-	}
-	return nil
-}
-
-func (s Reweighted) inner() Sampler {
-	if s.Sampler == nil {
-		return Deterministic{}
-	}
-	return s.Sampler
-}
-
-// Check returns an error if the draws of the sampler cannot be reweighted.
-func (s Reweighted) Check(d *bayes.Density) error {
-	if t := s.inner().Target(); !t.Reweightable {
-		return fmt.Errorf("sample: Reweighted cannot use the sampler %v, which draws from %v: want a sampler that draws from p₀(θ | Y) or p(θ, ξ | Y) and gives the log likelihood of each draw", s.inner(), t.Distribution)
-	}
-	if s.Workers < 0 {
-		return fmt.Errorf("sample: Reweighted.Workers is %d: want a number ≥ 0", s.Workers)
-	}
-	if _, err := d.With(orReference(s.Accurate)); err != nil {
-		return err
-	}
-	return s.inner().Check(d)
-}
-
-// Kernel returns the kernel of the sampler that makes the draws.
-func (s Reweighted) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	return s.inner().Kernel(e, rule, burnIn)
-}
-
-// Prepare calls Prepare of the sampler that makes the draws.
-func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
-	f, ok := s.inner().(Preparer)
-	if !ok {
-		return s, nil, nil
-	}
-	prepared, notes, err := f.Prepare(ctx, d, modes)
-	s.Sampler = prepared
-	return s, notes, err
-}
-
-// Finish reweights the draws. Finish also searches briefly for modes of the posterior
-// computed with the accurate solver. If a mode contains far too few draws, Finish adds a
-// note. The search for modes is needed because k̂ does not detect missed modes.
-func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
-	out, err := Reweight(ctx, p, chains, s.Accurate, s.Workers)
-	if err != nil {
-		return out, err
-	}
-	m, err := modes.Find(ctx, p.SolvedBy(orReference(s.Accurate)), modes.Settings{Workers: s.Workers, Points: 60, Starts: 4})
-	if ctx.Err() != nil {
-		return out, ctx.Err()
-	}
-	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: the search for modes of the posterior of the accurate solver failed, so the weighted draws may miss a mode: %v", err))
-		return out, nil
-	}
-	shares, err := modes.Shares(p, m, chains)
-	if err != nil {
-		return out, err
-	}
-	for k, mode := range m.Modes {
-		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
-			out.Notes = append(out.Notes, fmt.Sprintf("warning: the posterior of the accurate solver has a mode at %s with about %.2g of the mass, but only %.2g of the draws lie near this mode. Weights cannot replace the missing draws, even if k̂ is small: sample again with a smaller step", p.Format(mode.Theta), mode.Mass, shares[k]))
-		}
-	}
-	return out, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -58,24 +57,35 @@ func agreeWeighted(t *testing.T, name string, c *mcmc.Chains, mean, sd float64) 
 	}
 }
 
+func reweighted(t *testing.T, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup) *mcmc.Chains {
+	t.Helper()
+	out, err := sample.Reweight(context.Background(), p, chains, accurate, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // Draws of a coarse step stand for the exact solution, or a finer step, within
 // Monte Carlo error: 8 checks of 7e-6 each. Without weights they are more than
 // 10 standard errors off.
 func TestReweight(t *testing.T) {
 	exact, exactSD := moments(decayClassical(0, decayY))
 	fine, fineSD := moments(decayClassical(0.03125, decayY))
+	p := decayPosterior(0, decayY)
+	coarse := run(t, p, sample.Deterministic{Proposal: walk}, 4000)
 	for _, c := range []struct {
 		name     string
-		s        sample.Reweighted
+		accurate probode.Setup
 		mean, sd float64
 	}{
-		{"reference", sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}}, exact, exactSD},
-		{"rough reference", sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}, Accurate: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-6}}}}, exact, exactSD},
-		{"finer step", sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}, Accurate: probode.Setup{Mesh: probode.Uniform(0.03125)}}, fine, fineSD},
+		{"reference", probode.Setup{}, exact, exactSD},
+		{"rough reference", probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-6}}}, exact, exactSD},
+		{"finer step", probode.Setup{Mesh: probode.Uniform(0.03125)}, fine, fineSD},
 		// The error 4e-5 of RK4 at h = 1/4 is 1e-3 posterior standard deviations.
-		{"another method", sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.25)}}, exact, exactSD},
+		{"another method", probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.25)}, exact, exactSD},
 	} {
-		chains := run(t, decayPosterior(0, decayY), c.s, 4000)
+		chains := reweighted(t, p, coarse, c.accurate)
 		if !(chains.KHat < 0.7) {
 			t.Errorf("%s: k̂ = %.2f", c.name, chains.KHat)
 		}
@@ -93,7 +103,8 @@ func TestReweightNoise(t *testing.T) {
 		t.Skip("slow")
 	}
 	mean, sd := moments(decayClassical(0, decayY))
-	c := run(t, decayPosterior(0.2, decayY), sample.Reweighted{Sampler: sample.PCNWithinGibbs{Proposal: walk}}, 8000)
+	p := decayPosterior(0.2, decayY)
+	c := reweighted(t, p, run(t, p, sample.PCNWithinGibbs{Proposal: walk}, 8000), probode.Setup{})
 	if !(c.KHat < 0.7) {
 		t.Errorf("k̂ = %.2f", c.KHat)
 	}
@@ -160,10 +171,6 @@ func TestReweightErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
-	}
-	_, err := sample.Run(context.Background(), decayPosterior(1, decayY), sample.Reweighted{Sampler: sample.RedrawOnAccept{}}, mcmc.Settings{})
-	if err == nil || !strings.Contains(err.Error(), "want a sampler that draws from p₀(θ | Y)") {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -265,31 +272,6 @@ func TestReweightCancelled(t *testing.T) {
 			if g == nil {
 				t.Fatal("a draw without quantities")
 			}
-		}
-	}
-}
-
-// RK4 with h = ¼ loses one of the two modes of the aliased oscillator. The weights of
-// draws in the other are all alike, and k̂ is fine: the note says what they miss. With
-// h = 0.05 both are there.
-func TestReweightedLosesAMode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	c, err := cases.Named("alias")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for h, lost := range map[float64]bool{0.25: true, 0.05: false} {
-		p := c.Posterior()
-		p.Mesh = probode.Uniform(h)
-		chains, err := sample.Run(t.Context(), p, sample.Reweighted{}, mcmc.Settings{Draws: 500, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		said := strings.Contains(strings.Join(chains.Notes, "\n"), "warning: the posterior of the accurate solver has a mode at")
-		if said != lost || !(chains.KHat < 0.5) {
-			t.Errorf("h = %v: k̂ %v, notes %q", h, chains.KHat, chains.Notes)
 		}
 	}
 }

@@ -70,9 +70,7 @@ type job struct {
 	late context.Context // the context of solves
 	stop context.CancelCauseFunc
 
-	// Each field is the duration of one stage: the preparation, the sampling, or the call
-	// of Finish.
-	preparing, drawing, finishing time.Duration
+	preparing, drawing time.Duration
 }
 
 func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (*job, error) {
@@ -228,11 +226,6 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 		chains.Notes = append(chains.Notes, notes...)
 		chains.Notes = append(chains.Notes, j.visits(chains)...)
 	}
-	if f, ok := j.sampler.(Finisher); ok && err == nil {
-		begin = time.Now()
-		chains, err = f.Finish(ctx, j.p, chains)
-		j.finishing += time.Since(begin)
-	}
 	return chains, err
 }
 
@@ -259,7 +252,7 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 		switch odds := shares[k] / (1 - shares[k]) / (m.Mass / (1 - m.Mass)); {
 		case shares[k] == 0:
 			notes = append(notes, fmt.Sprintf("warning: no draw lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
-		case (odds < 1./3 || odds > 3) && j.sampler.Target().Distribution == Classical:
+		case (odds < 1./3 || odds > 3) && j.sampler.Target() == Classical:
 			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws lie in the mode at %s, but the Gaussian approximations of the modes predict %.3g: if R̂ is close to 1, trust the draws", shares[k], j.p.Format(m.Theta), m.Mass))
 		}
 	}
@@ -326,7 +319,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	}
 	burnIn := max(0, j.settings.BurnIn)
 	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, burnIn), d: d, burnIn: burnIn, late: j.late, stop: j.stop}
-	if j.sampler.Target().Distribution == Classical {
+	if j.sampler.Target() == Classical {
 		k.failures = newFailures(d.Dim(), burnIn)
 		d.OnFailure(k.failures.add)
 	}

@@ -4,21 +4,20 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // A Sampler is an algorithm that draws θ, alone or together with ξ. Every Sampler, from
 // this package or another package, can be used with Run, Store, Compare, and package
-// assess. A Sampler may also implement Proposer, Preparer, Finisher, Quantifier
-// or Learner, and its kernels may implement Tuned.
+// assess. A Sampler may also implement Proposer, Preparer, Quantifier or
+// Learner, and its kernels may implement Tuned.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
 
-	// Target describes the distribution of the draws.
+	// Target returns the distribution of the draws. Draws that have a Target can have
+	// weights for another solver: see Reweight.
 	Target() Target
 
 	// Check returns an error if a setting is not allowed, or if the sampler cannot draw
@@ -37,26 +36,12 @@ type Sampler interface {
 	Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel
 }
 
-// A Target describes the distribution of the draws of a sampler.
-type Target struct {
-	Distribution TargetDistribution
-
-	// Reweightable is true if the draws can be reweighted to represent the posterior
-	// computed with another solver. Reweighting needs a path Z for each draw of θ, and
-	// the log likelihood of Z. The pair (θ, Z) must be a draw from p(θ, Z | Y). With ξ =
-	// 0, Z is the classical solution at θ.
-	Reweightable bool
-
-	// Setup is the setup of the accurate solver, if Distribution is Accurate.
-	Setup probode.Setup
-}
-
-// A TargetDistribution says from which distribution a sampler draws.
-type TargetDistribution int
+// A Target is the distribution of the draws of a sampler.
+type Target int
 
 const (
 	// NoTarget means that the distribution is unknown or depends on the proposal.
-	NoTarget TargetDistribution = iota
+	NoTarget Target = iota
 	// Joint is p(θ, ξ | Y), in which the error of the solver is part of the model.
 	Joint
 	// Marginal is p(θ | Y) = ∫ p(θ, ξ | Y) dξ. Only θ is part of the state of the chain.
@@ -64,28 +49,14 @@ const (
 	// Classical is p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), in which the classical solution, ξ =
 	// 0, is taken as exact.
 	Classical
-	// Accurate is p₀(θ | Y) computed with an accurate solver.
-	Accurate
 )
 
-func (t TargetDistribution) String() string {
-	switch t {
-	case Joint:
-		return "p(θ, ξ | Y)"
-	case Marginal:
-		return "p(θ | Y)"
-	case Classical:
-		return "p₀(θ | Y)"
-	case Accurate:
-		return "p₀(θ | Y) of an accurate solver"
-	}
-	return "none that can be named"
+func (t Target) String() string {
+	return [...]string{"none that can be named", "p(θ, ξ | Y)", "p(θ | Y)", "p₀(θ | Y)"}[t]
 }
 
 // Noisy reports whether the target distribution includes the solver's noise.
-func (t Target) Noisy() bool {
-	return t.Distribution != Classical && t.Distribution != Accurate
-}
+func (t Target) Noisy() bool { return t != Classical }
 
 // A Proposer is a Sampler that lets the user choose the rule that proposes moves of θ.
 // The default rule is based on the modes of the posterior. A rule chosen by the user does
@@ -104,13 +75,6 @@ type Preparer interface {
 	// kernel uses a clone of the density d. modes searches for the modes of the
 	// deterministic posterior, or returns the modes if they are already known.
 	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
-}
-
-// A Finisher is a Sampler that processes the chains after they are complete.
-type Finisher interface {
-	Sampler
-	// Finish processes the chains that the kernels have drawn, and returns the result.
-	Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error)
 }
 
 // A Quantifier is a Sampler whose kernels also return statistics of their moves. The
@@ -145,12 +109,4 @@ func noisy(s Sampler, d *bayes.Density) error {
 		return fmt.Errorf("sample: %v: %v adds no noise: use a mesh whose steps do not depend on θ, such as probode.Frozen, or the sampler Deterministic", s, p.Mesh)
 	}
 	return nil
-}
-
-// orReference returns s, or the setup of reference.Accurate if s is zero.
-func orReference(s probode.Setup) probode.Setup {
-	if s.Mesh == nil && s.Method == nil {
-		s.Mesh = reference.Accurate{}
-	}
-	return s
 }

@@ -29,7 +29,7 @@ type SplitHMC struct {
 func (SplitHMC) String() string { return "split hmc" }
 
 // Target returns p₀(θ | Y).
-func (SplitHMC) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
+func (SplitHMC) Target() Target { return Classical }
 
 // Check returns an error if no gradient can be computed.
 func (s SplitHMC) Check(d *bayes.Density) error { return differentiable(s, d) }

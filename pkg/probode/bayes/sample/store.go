@@ -44,9 +44,6 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	if err != nil {
 		return err
 	}
-	if _, ok := sampler.(Finisher); ok {
-		return fmt.Errorf("sample: Store cannot use %v, which processes the chains after the last draw: pass the inner Sampler to Store, read the chains with store.Read, and then process them", sampler)
-	}
 	mark, err := newProbe(p)
 	if err != nil {
 		return err

@@ -392,13 +392,6 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 	stream(t, streamModel(nil), sampler, dir, s)
 }
 
-func TestStreamRefusesReweighted(t *testing.T) {
-	err := sample.Store(context.Background(), streamModel(nil), sample.Reweighted{Accurate: probode.Setup{Mesh: probode.Uniform(0.01)}}, t.TempDir(), streamSettings, store.Options{})
-	if err == nil || !strings.Contains(err.Error(), "Store cannot use deterministic, reweighted, which processes the chains") {
-		t.Errorf("%v, want a refusal", err)
-	}
-}
-
 // The mesh of an accurate solver needs no Method, also where a run is described.
 func TestStreamWithoutMethod(t *testing.T) {
 	p := streamModel(nil).SolvedBy(probode.Setup{Mesh: reference.Accurate{}})

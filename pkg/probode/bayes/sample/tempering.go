@@ -37,7 +37,7 @@ func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 func (Tempering) BurnIn(d int) int { return 600 + 150*d }
 
 // Target returns p₀(θ | Y).
-func (Tempering) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
+func (Tempering) Target() Target { return Classical }
 
 func (s Tempering) Check(*bayes.Density) error {
 	if s.Temperatures < 0 || s.Temperatures == 1 || s.Temperatures > 1000 {

@@ -61,10 +61,9 @@ type Settings struct {
 // and ranks θ among these draws.
 //
 // The data come from the model whose posterior the sampler claims to sample. The
-// Target of the sampler describes this posterior. If Target.Distribution is Classical, the
-// model uses the classical solution. If Target.Distribution is Accurate, the model uses
-// the accurate solution. For all other targets, the model uses the numerical solution with
-// the solver's noise. The draws of Reweighted are resampled in proportion to their weights.
+// Target of the sampler names this posterior. If it is Classical, the model uses the
+// classical solution. For all other targets, the model uses the numerical solution with the
+// solver's noise.
 //
 // For each data set, Run draws one chain, which starts at the θ that generated the data.
 // The test shows whether the sampler leaves the posterior invariant. The test does not
@@ -123,10 +122,6 @@ const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {
 	rng := probode.Stream(s.Seed, 0x736263, i)
-	target, solved := sampler.Target(), p
-	if target.Distribution == sample.Accurate {
-		solved = p.SolvedBy(target.Setup)
-	}
 	var q *bayes.Posterior
 	var theta []float64
 	var ll float64
@@ -135,8 +130,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 			return err
 		}
 		var err error
-		if q, theta, ll, err = bayes.Simulate(ctx, solved, target.Noisy(), rng); err == nil {
-			q.Setup = p.Setup
+		if q, theta, ll, err = bayes.Simulate(ctx, p, sampler.Target().Noisy(), rng); err == nil {
 			break
 		}
 		if d.redrawn++; d.redrawn == redraws {

@@ -60,7 +60,6 @@ func TestSBC(t *testing.T) {
 		sample.Hamiltonian{},
 		sample.PseudoMarginal{Particles: 6, Proposal: calibrationWalk},
 		sample.PseudoMarginal{Particles: 6, Correlation: 0.9, Proposal: calibrationWalk},
-		sample.Reweighted{Sampler: sample.Deterministic{Proposal: calibrationWalk}},
 	} {
 		r, err := sbc.Run(context.Background(), p, s, sbc.Settings{Sets: 40, Ranks: 9, Independent: 2, BurnIn: 400, Seed: 4})
 		if err != nil {

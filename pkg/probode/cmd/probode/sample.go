@@ -384,7 +384,7 @@ func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	var all, cautions []string
-	if r.sampler.Target().Distribution == sample.Classical {
+	if r.sampler.Target() == sample.Classical {
 		check, err := sample.CheckSolver(ctx, r.p, chains, r.settings.Workers)
 		switch {
 		case ctx.Err() != nil:
