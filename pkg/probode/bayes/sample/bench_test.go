@@ -72,7 +72,7 @@ func BenchmarkSamplers(b *testing.B) {
 	p := paper(b)
 	for _, s := range []sample.Sampler{
 		sample.Deterministic{}, sample.PCNWithinGibbs{}, sample.PseudoMarginal{}, sample.PseudoMarginal{Correlation: 0.99},
-		sample.ExpectedLikelihood{}, sample.RedrawOnAccept{},
+		sample.PseudoMarginal{Expected: true}, sample.RedrawOnAccept{},
 	} {
 		b.Run(s.String(), func(b *testing.B) {
 			var effective, solves float64

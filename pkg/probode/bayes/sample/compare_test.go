@@ -35,7 +35,7 @@ func TestCompare(t *testing.T) {
 		{sample.PseudoMarginal{Particles: 8, Proposal: walk}, noisy, 0, 8.1, false},
 		{sample.PseudoMarginal{Particles: 8, Correlation: 0.9, Proposal: walk}, noisy, 0, 8.1, false},
 		{sample.RedrawOnAccept{Proposal: walk}, noisy, 1, 2, true},
-		{sample.ExpectedLikelihood{Paths: 2, Proposal: walk}, noisy, 4, 4, true},
+		{sample.PseudoMarginal{Particles: 2, Proposal: walk, Expected: true}, noisy, 4, 4, true},
 	}
 	var samplers []sample.Sampler
 	for _, c := range cases {

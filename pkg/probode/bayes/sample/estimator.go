@@ -20,6 +20,7 @@ type estimator struct {
 	*state
 	particles  int
 	correlated bool
+	whole      bool      // paths are never resampled
 	aux        []float64 // the normal numbers to use, if correlated
 	xi         []float64 // the normal numbers of one path, if not
 	logw       []float64 // log weights
@@ -53,8 +54,8 @@ type stage struct {
 	any  bool  // some value in these rows is not missing
 }
 
-func newEstimator(s *state, correlated bool) *estimator {
-	m := &estimator{state: s, correlated: correlated}
+func newEstimator(s *state, correlated, whole bool) *estimator {
+	m := &estimator{state: s, correlated: correlated, whole: whole}
 	for i, x := range s.e.Posterior().Experiments {
 		r := s.e.Part(i)
 		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.NoiseLen()))...)
@@ -227,7 +228,7 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 		// If the weights are nearly equal, resampling only adds variance, so it is
 		// omitted. A correlated estimator always resamples, because otherwise its
 		// estimate would be a discontinuous function of θ and U.
-		if last || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
+		if last || m.whole || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
 			continue
 		}
 		var v float64

@@ -606,7 +606,7 @@ func TestFilterBeatsWholePaths(t *testing.T) {
 	}
 	// The variances are known to 2√(2/2000) = 6 % or so, and differ fourfold.
 	f := variance(PseudoMarginal{Particles: 50}.Kernel(e, scripted{}, 0).(*pseudoMarginal).state)
-	i := variance(ExpectedLikelihood{Paths: 50}.Kernel(e, scripted{}, 0).(*expected).state)
+	i := variance(PseudoMarginal{Particles: 50, Expected: true}.Kernel(e, scripted{}, 0).(*pseudoMarginal).state)
 	t.Logf("variance of log p̂: %.3g by the filter, %.3g by whole paths", f, i)
 	if f > i/1.5 {
 		t.Errorf("variance of log p̂ is %.3g by the filter and %.3g by whole paths", f, i)
@@ -622,7 +622,7 @@ func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
 	}
 	rule := mcmc.AdaptiveMetropolis{Scale: []float64{0.2, 0.2}, AdaptAfter: 50, StopAfter: 200}
 	for _, s := range []Sampler{
-		Deterministic{}, RedrawOnAccept{}, PCNWithinGibbs{}, PCNWithinGibbs{Blocks: -1}, Hamiltonian{}, ExpectedLikelihood{},
+		Deterministic{}, RedrawOnAccept{}, PCNWithinGibbs{}, PCNWithinGibbs{Blocks: -1}, Hamiltonian{}, PseudoMarginal{Expected: true},
 		PseudoMarginal{}, PseudoMarginal{Correlation: 0.9}, PseudoMarginal{Particles: 5},
 	} {
 		job, err := prepare(context.Background(), linear(), s, mcmc.Settings{Seed: 1, BurnIn: 200,

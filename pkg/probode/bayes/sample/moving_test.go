@@ -37,7 +37,7 @@ func TestParticleFilterWithAMovingEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, correlated := range []bool{false, true} {
-		m := newEstimator(newState(e.Clone(), mcmc.AdaptiveMetropolis{}, 0, false), correlated)
+		m := newEstimator(newState(e.Clone(), mcmc.AdaptiveMetropolis{}, 0, false), correlated, false)
 		m.resize(4)
 		for _, lag := range []float64{1.55, 0.3, 1, 1.4, 1.52, 1.9, 2.5, 2.9} {
 			want, err := e.LogLikelihood([]float64{lag}, nil)

@@ -25,7 +25,8 @@ import (
 // the way to the next datum, the path has weight zero. A move to θ′ fails only if no path
 // reaches the next datum.
 //
-// Stationary distribution: exactly p(θ | Y), for any number of paths. The quantities
+// Stationary distribution: exactly p(θ | Y), for any number of paths, unless Expected is
+// true. The quantities
 // y_hat and log_lik are computed from one of the paths, Z. The path Z is chosen with a
 // probability proportional to its weight. Therefore Z is a draw from p(Z | θ, Y). In lp__
 // the log likelihood is replaced by log p̂.
@@ -68,11 +69,27 @@ type PseudoMarginal struct {
 	// 0.99 few paths are enough, but the chains must be long. Each chain stores U, which
 	// consists of Particles × N × d numbers. The particles are sorted before resampling.
 	Correlation float64
+
+	// Expected replaces the algorithm by Monte Carlo within Metropolis [O'Neill et al. 2000;
+	// Conrad et al. 2017]. The likelihood is the mean over whole paths, which are not
+	// resampled, and is estimated anew in each iteration, both at θ and at θ′:
+	//
+	//	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ)
+	//
+	// The stationary distribution depends on the proposal, and is usually wider than p(θ |
+	// Y). The error decreases as 1/M once the variance of log L̂ is below one. Medina-Aguayo
+	// et al. (2016) give conditions under which a stationary distribution exists. If
+	// Particles is zero, M is 10. A draw costs 2M solves. Use Expected to reproduce published
+	// results.
+	Expected bool
 }
 
 func (s PseudoMarginal) String() string {
-	if s.Correlation > 0 {
-		return "correlated pseudo-marginal"
+	switch {
+	case s.Expected:
+		return "pseudo-marginal, expected likelihood"
+	case s.Correlation > 0:
+		return "pseudo-marginal, correlated"
 	}
 	return "pseudo-marginal"
 }
@@ -80,8 +97,8 @@ func (s PseudoMarginal) String() string {
 func (s PseudoMarginal) Proposals() mcmc.Rule { return s.Proposal }
 
 func (s PseudoMarginal) Check(d *bayes.Density) error {
-	if !(s.Correlation >= 0 && s.Correlation < 1) || s.Particles < 0 {
-		return fmt.Errorf("sample: PseudoMarginal.Correlation is %g and PseudoMarginal.Particles is %d: want Correlation in [0, 1) and Particles ≥ 0", s.Correlation, s.Particles)
+	if !(s.Correlation >= 0 && s.Correlation < 1) || s.Particles < 0 || s.Expected && s.Correlation > 0 {
+		return fmt.Errorf("sample: PseudoMarginal.Correlation is %g and PseudoMarginal.Particles is %d: want Correlation in [0, 1), 0 if Expected is true, and Particles ≥ 0", s.Correlation, s.Particles)
 	}
 	if err := noisy(s, d); err != nil {
 		return err
@@ -102,21 +119,32 @@ func (s PseudoMarginal) Check(d *bayes.Density) error {
 const (
 	fewestParticles = 8
 	firstParticles  = 32
+	expectedPaths   = 10
 	mostParticles   = 2048
 	wantedVariance  = 1.5
 	pairs           = 40
 )
 
-// Target returns p(θ | Y). With each draw of θ, a path is drawn from p(Z | θ, Y).
-func (s PseudoMarginal) Target() Target { return Marginal }
+// Target returns p(θ | Y), or NoTarget if Expected is true. With each draw of θ, a path is
+// drawn from p(Z | θ, Y).
+func (s PseudoMarginal) Target() Target {
+	if s.Expected {
+		return NoTarget
+	}
+	return Marginal
+}
 
 // Kernel returns the kernel of one chain.
 func (s PseudoMarginal) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Particles > 0}
-	k.estimator = newEstimator(k.state, s.Correlation > 0)
+	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Expected || s.Particles > 0}
+	k.estimator = newEstimator(k.state, s.Correlation > 0, s.Expected)
 	k.like, k.begin = k.estimator.logLikelihood, k.drawU
 	k.move = math.Sqrt((1 - s.Correlation) * (1 + s.Correlation))
-	k.resize(cmp.Or(s.Particles, firstParticles))
+	first := firstParticles
+	if s.Expected {
+		first = expectedPaths
+	}
+	k.resize(cmp.Or(s.Particles, first))
 	return k
 }
 
@@ -160,6 +188,9 @@ func (k *pseudoMarginal) drawU() {
 }
 
 func (k *pseudoMarginal) Step(rng *rand.Rand) {
+	if k.whole {
+		k.renew()
+	}
 	if k.correlated {
 		k.chance.perturb(k.aux, k.kept, k.move, k.latent)
 	}

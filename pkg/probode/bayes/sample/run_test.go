@@ -227,7 +227,7 @@ func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 func TestWorkersDoNotChangeDraws(t *testing.T) {
 	for _, s := range []sample.Sampler{
 		sample.Deterministic{Proposal: walk}, sample.PCNWithinGibbs{Proposal: walk}, sample.RedrawOnAccept{Proposal: walk},
-		sample.PseudoMarginal{Proposal: walk, Particles: 4}, sample.ExpectedLikelihood{Proposal: walk, Paths: 2},
+		sample.PseudoMarginal{Proposal: walk, Particles: 4}, sample.PseudoMarginal{Proposal: walk, Particles: 2, Expected: true},
 	} {
 		var first [][][]float64
 		for _, workers := range []int{1, 3} {

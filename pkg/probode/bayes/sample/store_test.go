@@ -40,7 +40,7 @@ var streamSamplers = []sample.Sampler{
 	sample.RedrawOnAccept{},
 	sample.PseudoMarginal{},
 	sample.PseudoMarginal{Correlation: 0.9},
-	sample.ExpectedLikelihood{Paths: 3},
+	sample.PseudoMarginal{Particles: 3, Expected: true},
 }
 
 // streamModel is exponential decay with two unknowns and a missing value. Each
@@ -96,9 +96,6 @@ func ruled(sampler sample.Sampler) sample.Sampler {
 		s.Proposal = rule
 		return s
 	case sample.PseudoMarginal:
-		s.Proposal = rule
-		return s
-	case sample.ExpectedLikelihood:
 		s.Proposal = rule
 		return s
 	}

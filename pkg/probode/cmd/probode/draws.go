@@ -18,8 +18,6 @@ var samplers = []sample.Sampler{
 	sample.Hamiltonian{},
 	sample.PCNWithinGibbs{},
 	sample.PseudoMarginal{},
-	sample.PseudoMarginal{Correlation: 0.99},
-	sample.ExpectedLikelihood{},
 	sample.RedrawOnAccept{},
 	sample.Deterministic{Integral: marginal.Fenrir},
 	sample.Deterministic{Integral: marginal.DALTON},
