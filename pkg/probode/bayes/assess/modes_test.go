@@ -83,8 +83,7 @@ func TestDragons(t *testing.T) {
 		p := caseOf(t, name)
 		want := dragonMass(p, 0.5)
 		for seed := range uint64(2) {
-			a := assessed(t, p, assess.Settings{Candidates: at(0.5, 0.25),
-				Chains: mcmc.Settings{Draws: 300, Seed: seed}})
+			a := assessed(t, p, assess.Settings{Candidates: at(0.5), Chains: mcmc.Settings{Draws: 300, Seed: seed}})
 			st := a.Candidates[0]
 			if v := st.Verdict; v != assess.Matters {
 				t.Errorf("%s, seed %d: %v", name, seed, v)
