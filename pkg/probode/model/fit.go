@@ -216,6 +216,11 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 		if len(from) != len(p.Params) {
 			return nil, fmt.Errorf("a starting point has %d values: want %d, one for each parameter", len(from), len(p.Params))
 		}
+		for _, j := range f.free {
+			if math.IsNaN(from[j]) {
+				return nil, fmt.Errorf("a starting point has no value of %s: want a number", text.Clip(p.Params[j].ID))
+			}
+		}
 	}
 	for _, j := range f.free {
 		b, err := newBox(&p.Params[j], s.Map)

@@ -97,6 +97,9 @@ func TestWithoutNominal(t *testing.T) {
 				t.Errorf("%s: a search begins at %v", c.prior, v)
 			}
 		}
+		if _, err := p.Fit(context.Background(), FitSettings{From: [][]float64{p.Nominal()}}); err == nil || err.Error() != "a starting point has no value of k: want a number" {
+			t.Errorf("%s: error %v", c.prior, err)
+		}
 		l, err := p.LogLikelihood(LikelihoodSettings{})
 		if err != nil {
 			t.Fatal(err)
