@@ -275,7 +275,7 @@ DIGITS = str.maketrans("⁻−⁰¹²³⁴⁵⁶⁷⁸⁹·×", "--0123456789ee"
 POWER = r"(?:\s?[·×]\s?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
 QUOTED = re.compile(r"```.*?```|`[^`]*`|\$[^$]*\$|\[[^]]*\]\(#\w+\?[^)]*\)", re.S)  # code, formulas and links that move knobs
 
-CITED = re.compile(r"\]\([^)]*\)|<[^>]+>|\*|(?:§|[Ss]ections? |[Ee]quations? )\(?[\d.]+|\[\d\d[^]]*\]|et al\. \(?\d+|arXiv:[\d.]+")  # places, not results
+CITED = re.compile(r"\]\([^)]*\)|<[^>]+>|\*|(?:§|(?:[Ss]ection|[Ee]quation|[Nn]otebook)s? )\(?[\d.]+|\[\d\d[^]]*\]|et al\. \(?\d+|arXiv:[\d.]+")  # places, not results
 
 
 def unshown(notebook, solutions):
