@@ -160,7 +160,7 @@ func deep(n int) int { return deep(n+1) + 1 }"""), "")
             ('fmt.Fprintln(os.Stderr, "a: b: c main.go:7:0: d")', "main.go:7:0"),
             ("solve(model(nil, 0))", "theta has no element 0: did you forget Theta?\n\tat \x1b[7m[[ Cell [1] Line 13 ]]"),
             ("solve(model([]float64{1}, 3))", "x has no element 3: X0 has 3, and the first is element 0\n\tat \x1b[7m[[ Cell [1] Line 13 ]]"),
-            ("nb.Truth(model(nil, 0), 0.1)", "did you forget Theta?"),
+            ("nb.Reference(model(nil, 0), 0.1)", "did you forget Theta?"),
             ('panic("a: b: main.go:1")', "a: b: main.go:1"),
             ('panic(fmt.Errorf("x: %w", os.ErrNotExist))', "file does not exist"),
             ("var x []int\nfmt.Println(x[3])", "index out of range [3] with length 0"),
