@@ -40,7 +40,8 @@ HINTS = [
      "Hint: statements belong below a line with %%, declarations above it. Is this line missing?"),
     (re.compile(r"\bundefined: (\w+)(?![\w.])"),
      "Hint: each cell is a program of its own, and values from below its %% end with it. "
-     "Declare {0} above the %% of a cell, for example as a function, and run that cell first."),
+     "Declare {0} above the %% of a cell, for example as a function, and run that cell first. "
+     "If {0} is a package that no cell imports, a name that is taken from it does not exist."),
     (re.compile(r"assignment mismatch: 1 variable but (\S+) returns 2 values|multiple-value (\S+?)\(.* \(value of type \(.*error\)\)"),
      "Hint: {0} returns two values. If the second is an error, nb.Must({0}(…)) is the first alone, and shows the error if there is one."),
 ]
