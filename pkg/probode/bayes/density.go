@@ -246,8 +246,12 @@ func (e *Density) Steps() int {
 			n += r.grid.Solver().Steps()
 			continue
 		}
-		p := r.path.Clone()
-		_ = p.States(e.ctx, make([]float64, len(r.state)), e.p.at(r.x), nil) // a failed solve counts the steps that it made
+		p, theta := r.path.Clone(), e.p.at(r.x)
+		if e.p.Integral != nil { // its path takes the parameters of the model
+			theta = r.theta
+			copy(theta, e.p.GridAt)
+		}
+		_ = p.States(e.ctx, make([]float64, len(r.state)), theta, nil) // a failed solve counts the steps that it made
 		n += max(1, p.Work())
 	}
 	return n

@@ -152,6 +152,23 @@ func TestRounding(t *testing.T) {
 	}
 }
 
+// A density counts the steps of its filter, also before the first solve with an unknown κ²:
+// from 0 to 10 in steps of 0.1.
+func TestSteps(t *testing.T) {
+	m := neuron(t, true, bayes.Param{Name: "kappa2", Prior: distuv.LogNormal{Sigma: 1}})
+	for _, at := range [][]float64{nil, {.2, .2, 3, 1}} {
+		p := posterior(m, settings{EK: filter.EK{Q: 2}, mesh: probode.Uniform(.1), diffusion: bayes.Unknown("kappa2")})
+		p.GridAt = at
+		e, err := bayes.NewDensity(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := e.Steps(); n != 100 {
+			t.Errorf("GridAt %v: %d steps, want 100", at, n)
+		}
+	}
+}
+
 // The gradient is that of differences of the log density, also with respect to κ² and σ.
 func TestGradient(t *testing.T) {
 	m := neuron(t, true, bayes.Param{Name: "kappa2", Prior: distuv.LogNormal{Sigma: 1}}, bayes.Param{Name: "sigma", Prior: distuv.LogNormal{Mu: -2, Sigma: 1}})
