@@ -256,8 +256,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 		if s.c, err = newController(s.p, s.m, s.set, theta, s.fixed); err != nil {
 			return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 		}
-		s.c.made = nil                  // no noise is scaled by these errors
-		s.c.loose = s.c.step.Memory > 0 // this path is not differentiated, but Hold keeps the states of a one-step method
+		s.c.made, s.c.loose = nil, true // no noise is scaled by these errors, and this path is not differentiated
 	}
 	s.c.move(theta, s.fixed)
 	s.c.sizes = s.sizes
@@ -290,7 +289,7 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	} else if err := s.held.regrid(g); err != nil {
 		return nil, err
 	}
-	if s.held.solver.checked && !s.c.loose && slices.Equal(g.t, s.c.times) {
+	if s.held.solver.checked && !s.c.rough && slices.Equal(g.t, s.c.times) {
 		s.held.know(s.last, s.c.path, s.c.work)
 	}
 	return s.held, nil

@@ -262,8 +262,8 @@ func TestAdaptiveLearnsSizesOnce(t *testing.T) {
 	}
 }
 
-// Hold solves the equations once: the steps of a one-step method are those of the run, which
-// needs no second solve. Only the first Hold checks the problem. States and gradients are
+// Hold solves the equations once: explicit steps are those of the run, and need no second
+// solve. Only the first Hold checks the problem. States and gradients are
 // those of a path on the same grid.
 func TestHoldSolvesOnce(t *testing.T) {
 	dp5 := methods.RungeKutta{Tableau: methods.DormandPrince}
@@ -275,10 +275,11 @@ func TestHoldSolvesOnce(t *testing.T) {
 		name   string
 		method probode.Method
 		events []probode.Event
-		again  bool // the grid moves with θ, or the run does not solve the equations of its steps up to rounding
+		again  bool // the grid moves with θ, or the run does not solve the equations of its steps up to rounding errors
 	}{
 		{"explicit", dp5, nil, false},
-		{"implicit", methods.Radau{}, nil, false},
+		{"implicit", methods.Radau{}, nil, true},
+		{"converged", methods.Gauss{Stages: 2}, nil, false},
 		{"either", methods.Auto{}, nil, false},
 		{"doubling", methods.RungeKutta{}, nil, false},
 		{"jump", dp5, []probode.Event{kick}, false},

@@ -54,6 +54,7 @@ type controller struct {
 	goal  float64 // the length that step.Choose has chosen, if the step was cut much shorter
 	units func(local []float64) float64
 	loose bool      // steps need to be no more accurate than the tolerance: see Step.Permitted
+	rough bool      // a step of the run was no more accurate
 	unit  []float64 // see permitted
 	yard  *yardstick.Yardstick
 	sizes []float64 // of components that begin at zero, as an earlier run has learned them; may be nil
@@ -144,7 +145,7 @@ type meeting struct {
 
 func (c *controller) once(ctx context.Context) (err error) {
 	c.times, c.path, c.local, c.orders = c.times[:0], c.path[:0], c.local[:0], c.orders[:0]
-	c.at, c.tried, c.pause = c.p.Span[0], 0, progress.Pause(ctx)
+	c.at, c.tried, c.rough, c.pause = c.p.Span[0], 0, false, progress.Pause(ctx)
 	d := c.p.Dim()
 	if n := len(c.fixed.t) * d; len(c.hit) != n {
 		c.hit = make([]float64, n)
@@ -551,6 +552,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				}
 			}
 		}
+		c.rough = c.rough || c.one.Rough
 		copy(c.x, c.next)
 		c.yard.Notice(c.x)
 		if located {

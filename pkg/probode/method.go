@@ -59,13 +59,14 @@ type Step struct {
 	Xi, Scale []float64
 
 	// Permitted holds the local error that is permitted in each component, if the state at
-	// the end needs to be no more accurate than the tolerance: in the runs of Adaptive with
-	// a method that has Memory. An implicit method may then stop its iteration at a small
-	// fraction of Permitted, and begin with a Jacobian of an earlier step of the segment. If
+	// the end needs to be no more accurate than the tolerance: in the runs of Adaptive. An
+	// implicit method may then stop its iteration at a small fraction of Permitted, and
+	// begin with a Jacobian of an earlier step of the segment; if it does, it sets Rough. If
 	// Permitted is nil, the state must be a smooth function of θ and ξ, so equations must be
 	// solved up to rounding errors: a path on a grid is differentiated, and its noise may be
 	// as small as the local errors.
 	Permitted []float64
+	Rough     bool
 }
 
 // A Stepper takes the steps of a path, one after another. Its functions say what it can

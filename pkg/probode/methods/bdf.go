@@ -415,6 +415,7 @@ func (b *bdf) solveEquation(i int, s *probode.Step) error {
 		}
 		b.eq = equations{b.psi, theta, true} // center computes f
 		if b.approach(b.t, y, s.Permitted) {
+			s.Rough = true
 			return nil
 		}
 	}

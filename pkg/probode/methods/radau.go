@@ -125,6 +125,7 @@ func (s *filtered) near(step *probode.Step) bool {
 	for k, v := range s.stage(s.z, s.table.stages-1) { // the last stage is the next state
 		step.Next[k] = step.X[k] + v
 	}
+	step.Rough = true
 	return true
 }
 
