@@ -167,7 +167,7 @@ func computations(t *testing.T) (list []computation) {
 		}
 		return say(c.Alpha), nil
 	})
-	samplers := []sample.Sampler{sample.Deterministic{}, sample.NUTS{}, sample.SplitHMC{}, sample.Tempering{Temperatures: 3}, sample.PCNWithinGibbs{}, sample.Hamiltonian{},
+	samplers := []sample.Sampler{sample.Deterministic{}, sample.NUTS{}, sample.Tempering{Temperatures: 3}, sample.PCNWithinGibbs{}, sample.Hamiltonian{},
 		sample.PseudoMarginal{}, sample.PseudoMarginal{Particles: 5}, sample.PseudoMarginal{Particles: 4, Expected: true},
 		sample.RedrawOnAccept{}}
 	for _, s := range samplers {

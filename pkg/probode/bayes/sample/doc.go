@@ -13,7 +13,6 @@
 //	PseudoMarginal       p(θ | Y)                    N                       for the same, if joint moves of θ and ξ fail; with
 //	                                                                         Expected, to compare with Conrad et al.
 //	NUTS                 p₀(θ | Y), ξ = 0            some, with gradients    with more than about fifteen parameters
-//	SplitHMC             p₀(θ | Y), ξ = 0            one, with a gradient    the same, if the posterior is nearly Gaussian
 //	Tempering            p₀(θ | Y), ξ = 0            4 for each temperature  with up to about fifteen parameters
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
 //

@@ -169,7 +169,7 @@ func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, lear
 	return k
 }
 
-// hamiltonian is the kernel of Hamiltonian and SplitHMC. The coordinates of a chain are
+// hamiltonian is the kernel of Hamiltonian. The coordinates of a chain are
 // (θ, v, ζ), where ζ has as many elements as ξ. The vector ξ is obtained from ζ by
 // replacing the components in the informed directions by v.
 type hamiltonian struct {

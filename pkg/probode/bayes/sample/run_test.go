@@ -183,7 +183,6 @@ func TestPosteriorMoments(t *testing.T) {
 		{sample.Deterministic{Proposal: walk}, 0},
 		{sample.Deterministic{}, 0},
 		{sample.NUTS{}, 0},
-		{sample.SplitHMC{}, 0},
 		{sample.Tempering{Temperatures: 4}, 0},
 		{sample.PCNWithinGibbs{Proposal: walk}, decayAlpha},
 		{sample.PCNWithinGibbs{Proposal: walk, Blocks: -1}, decayAlpha},
@@ -268,10 +267,8 @@ func TestGradientsOfRunsThatFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range []sample.Sampler{sample.NUTS{}, sample.SplitHMC{}} {
-			if err := s.Check(d); err != nil {
-				t.Errorf("%v: %v", m, err)
-			}
+		if err := (sample.NUTS{}).Check(d); err != nil {
+			t.Errorf("%v: %v", m, err)
 		}
 		grad := make([]float64, 1)
 		if _, err := d.Gradient(grad, nil, []float64{-1e5}, nil); err == nil || errors.Is(err, errors.ErrUnsupported) {

@@ -33,7 +33,6 @@ import (
 var streamSamplers = []sample.Sampler{
 	sample.Deterministic{},
 	sample.NUTS{},
-	sample.SplitHMC{},
 	sample.Tempering{Temperatures: 3},
 	sample.PCNWithinGibbs{},
 	sample.Hamiltonian{},
@@ -84,7 +83,7 @@ func ruled(sampler sample.Sampler) sample.Sampler {
 	case sample.Deterministic:
 		s.Proposal = rule
 		return s
-	case sample.NUTS, sample.SplitHMC, sample.Hamiltonian:
+	case sample.NUTS, sample.Hamiltonian:
 		return s
 	case sample.Tempering:
 		s.Proposal = rule

@@ -13,7 +13,6 @@ import (
 var samplers = []sample.Sampler{
 	sample.Deterministic{},
 	sample.NUTS{},
-	sample.SplitHMC{},
 	sample.Tempering{},
 	sample.Hamiltonian{},
 	sample.PCNWithinGibbs{},
