@@ -111,15 +111,17 @@ func run(ctx context.Context, args []string) error {
 		s.took[e.name] = time.Since(begin)
 	}
 	report := filepath.Join(s.out, "report.html")
-	if err := s.writeReport(report); err != nil {
+	holds, of, err := s.writeReport(report)
+	if err != nil {
 		return err
 	}
-	fmt.Printf("%s written in %s\n", report, time.Since(start).Round(time.Second/10))
-	if *update {
-		return s.update()
+	fmt.Printf("computed in %s\n", time.Since(start).Round(time.Second/10))
+	switch {
+	case *update:
+		err = s.update()
+	case *check:
+		err = s.check()
 	}
-	if *check {
-		return s.check()
-	}
-	return nil
+	fmt.Printf("%d of %d claims of the paper hold: see %s\n", holds, of, report)
+	return err
 }

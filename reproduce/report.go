@@ -23,7 +23,8 @@ code { background: #f3f3f3; padding: 0 .2em; white-space: nowrap; }
 </style>
 `
 
-func (s *study) writeReport(path string) error {
+// writeReport counts the claims of the paper that were examined, and those that hold.
+func (s *study) writeReport(path string) (holds, of int, err error) {
 	var b strings.Builder
 	b.WriteString(head)
 	b.WriteString("<h1>Implicit Probabilistic Integrators for ODEs, reproduced</h1>\n")
@@ -36,10 +37,13 @@ func (s *study) writeReport(path string) error {
 	for i, e := range s.only {
 		sec, err := s.sectionOf(e)
 		if err != nil {
-			return fmt.Errorf("report: %s: %w", e.name, err)
+			return 0, 0, fmt.Errorf("report: %s: %w", e.name, err)
 		}
 		sections[i] = sec
 		for _, c := range sec.claims {
+			if of++; c[2] == "good" {
+				holds++
+			}
 			fmt.Fprintf(&claims, "<tr><td>%s</td><td>%s</td><td class=%s>%s</td><td><a href=\"#%s\">%s</a></td></tr>\n",
 				html.EscapeString(c[0]), html.EscapeString(c[1]), c[2], map[string]string{"good": "holds", "bad": "differs"}[c[2]], e.name, e.name)
 		}
@@ -59,7 +63,7 @@ func (s *study) writeReport(path string) error {
 	b.WriteString("<h2>Conventions</h2>\n<p>The paper leaves some choices open. Here, multistep methods start with RK4 without noise. Γ and the noise contain the same Jacobian J. For <i>current</i> and <i>newton</i>, J is evaluated at Z_i. For <i>predictor</i>, J is evaluated at the Adams–Bashforth predictor. The noise scale α multiplies a variance. " +
 		"Reference solutions come from an extrapolation method. Their global error, estimated from integrations with different steps, is at most 1e-10. The seed determines all random numbers, and no result depends on the number of workers.</p>\n")
 	fmt.Fprintf(&b, "<p>Settings: seed %d, data %s, at least %d paths, at least %d iterations.</p>", s.seed, s.dataName(), s.minPaths, s.iterations)
-	return shell.WriteFile(path, []byte(b.String()))
+	return holds, of, shell.WriteFile(path, []byte(b.String()))
 }
 
 func (s *study) sectionOf(e *experiment) (*section, error) {

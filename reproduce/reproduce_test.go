@@ -28,10 +28,19 @@ var headers = map[string]string{
 
 // The quick form runs, agrees with the expected results within the tolerances,
 // writes the promised files with a number or NaN in every cell, and a report
-// that needs nothing beside it.
+// that needs nothing beside it. The last line counts the claims of the report that hold.
 func TestQuick(t *testing.T) {
 	out := t.TempDir()
-	if err := run(context.Background(), []string{"-quick", "-check", "-out", out}); err != nil {
+	said, err := os.Create(filepath.Join(out, "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal := os.Stdout
+	os.Stdout = said
+	err = run(context.Background(), []string{"-quick", "-check", "-out", out})
+	os.Stdout = terminal
+	said.Close()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for name, header := range headers {
@@ -61,6 +70,11 @@ func TestQuick(t *testing.T) {
 	report, err := os.ReadFile(filepath.Join(out, "report.html"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	holds, differs := bytes.Count(report, []byte(">holds<")), bytes.Count(report, []byte(">differs<"))
+	words, err := os.ReadFile(said.Name())
+	if want := fmt.Sprintf("\n%d of %d claims of the paper hold: see %s\n", holds, holds+differs, filepath.Join(out, "report.html")); err != nil || holds == 0 || !strings.HasSuffix(string(words), want) {
+		t.Errorf("%q does not end with %q", words, want)
 	}
 	for _, e := range experiments {
 		if !bytes.Contains(report, []byte(fmt.Sprintf("id=%q", e.name))) {

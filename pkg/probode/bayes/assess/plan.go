@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
@@ -145,7 +144,9 @@ func (pl *plan) report() *Report {
 			titles = append(titles, x.Problem.Name)
 		}
 	}
-	a.Model = strings.Join(titles, ", ")
+	if a.Model = titles[0]; len(titles) > 1 {
+		a.Model += fmt.Sprintf(" and %d more", len(titles)-1)
+	}
 	for _, k := range pl.assessed {
 		a.Params = append(a.Params, Marginal{Name: pl.p.Params[k].Name, Median: unknown(), Mean: unknown()})
 	}

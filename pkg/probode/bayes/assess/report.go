@@ -16,7 +16,7 @@ import (
 // far. Claims holds the verdict, with one row for each number that is compared with a
 // limit. The rows are computed from the other fields of the Report.
 type Report struct {
-	Model     string // the names of the problems
+	Model     string // the name of the first problem, and how many more there are
 	Threshold float64
 
 	// Confidence is the confidence level of the verdict on each number. The draws are
