@@ -164,7 +164,7 @@ func (p *Problem) triggers() *trigger.Watch {
 // so that no run of a solver can choose a grid for other parameters.
 func (p *Problem) foreseen() error {
 	if p.Hybrid != nil {
-		return fmt.Errorf("%s: f jumps at times that depend on the state: instead of a fixed grid, use probode.Adaptive or reference.Accurate, which work without noise, or equal steps of a one-step method", p.Title())
+		return fmt.Errorf("%s: f jumps at times that depend on the state: want probode.Adaptive, reference.Accurate, or equal steps of a one-step method", p.Title())
 	}
 	return p.timed()
 }
@@ -173,7 +173,7 @@ func (p *Problem) foreseen() error {
 func (p *Problem) timed() error {
 	for k := range p.Events {
 		if p.Events[k].Trigger != nil {
-			return fmt.Errorf("%s: %s has a trigger, so its time is not known in advance: instead of a fixed grid, use probode.Adaptive or reference.Accurate, which work without noise", p.Title(), p.Events[k].title(k))
+			return fmt.Errorf("%s: %s has a trigger, so its time is not known in advance: want probode.Adaptive or reference.Accurate", p.Title(), p.Events[k].title(k))
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func because(err error, e *trigger.EndlessError) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("f jumps again and again near t = %.6g, because %s keeps changing, as in a thermostat without hysteresis: use two thresholds, or replace the jump by a smooth function (%w)", e.Time, strings.TrimPrefix(e.Name, "event "), err)
+	return fmt.Errorf("f jumps again and again near t = %.6g, because %s keeps changing: want two thresholds, or a smooth function (%w)", e.Time, strings.TrimPrefix(e.Name, "event "), err)
 }
 
 // A hybridPath returns only the first d components of the states of another Path.

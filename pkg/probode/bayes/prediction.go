@@ -245,8 +245,8 @@ func (e *Density) expects(theta, drawn []float64) error {
 	least := 1e-3 * rounding * vector.MaxAbs(drawn)
 	for n, y := range e.fit {
 		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+least {
-			return fmt.Errorf("bayes: the draws were made with another solver: at %s, an expected value is %.6g with %v, but %.6g in the draws. Call p.SolvedBy with the Setup used for sampling. If the draws were made with solver noise, add rows of missing values at the new times to the data, and sample again",
-				e.p.Format(theta), y, e.p.Setup, drawn[n])
+			return fmt.Errorf("bayes: the draws were made with another solver: an expected value is %.6g with %v, and %.6g in the draws: want p.SolvedBy(s) with their Setup s, without noise",
+				y, e.p.Setup, drawn[n])
 		}
 	}
 	return nil

@@ -200,7 +200,7 @@ func TestCalibrateReports(t *testing.T) {
 	for want, change := range map[string]func(*calibrate.Settings){
 		"paths is 10: want at least 40":       func(s *calibrate.Settings) { s.Paths = 10 },
 		"Components contains 1: want numbers": func(s *calibrate.Settings) { s.Components = []int{1} },
-		"alpha cannot be calibrated, because no points can be used": func(s *calibrate.Settings) {
+		"alpha cannot be calibrated: the error is below": func(s *calibrate.Settings) {
 			s.Indicator = func(_ context.Context, s *Solver, _ []float64) (*calibrate.Errors, error) {
 				return &calibrate.Errors{E: make([]float64, s.PathLen())}, nil
 			}

@@ -97,7 +97,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	c.z = z
 	c.choose(est)
 	if len(c.used) == 0 {
-		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated, because no points can be used: at %d points the error is below 1e-4 of the largest error, and at %d points the estimated error is uncertain by 1 %% or more; take a larger step or a more accurate error indicator",
+		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated: the error is below 1e-4 of the largest at %d points, and uncertain by 1 %% at %d: want a larger step",
 			p.Title(), m, c.solver.Grid(), c.left.small, c.left.uncertain)
 	}
 	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))

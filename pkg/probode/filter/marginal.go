@@ -175,7 +175,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		limit = min(limit, 1e7)
 	}
 	if square := floats.Sum(run.square) / alpha; square > limit {
-		return 0, fmt.Errorf("filter: with the diffusion %g, the sum of the squared normalised residuals is %.2g: want at most %g, so that the rounding errors of DALTON stay small; use a larger diffusion, or use Fenrir", alpha, square, limit)
+		return 0, fmt.Errorf("filter: with the diffusion %g the squared residuals add up to %.2g: want at most %g, for the rounding errors of DALTON", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, the likelihood would be largest for
@@ -184,7 +184,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	// perfectly predicted data. If the computed likelihood is far above that of perfectly
 	// predicted data, the filter that does not use the data has diverged.
 	if m.fit+extra > float64(m.values) {
-		return 0, fmt.Errorf("filter: the two filters of DALTON disagree (the computed likelihood of %d data values is e^%.3g times the largest possible likelihood): use a smaller step, or use Fenrir", m.values, m.fit+extra)
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree on %d data by a factor of e^%.3g: want a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }

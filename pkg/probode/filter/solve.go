@@ -145,7 +145,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*floats.Sum(squares) {
-		return fmt.Errorf("filter: steps shorter than %.2g dominate the estimate of the diffusion, but their residuals may be mere rounding errors: set Alpha or Varying, or use steps of similar length", half/100)
+		return fmt.Errorf("filter: steps shorter than %.2g dominate the diffusion, perhaps by rounding errors: want Alpha, Varying, or steps of similar length", half/100)
 	}
 	return nil
 }

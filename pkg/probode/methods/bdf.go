@@ -614,7 +614,7 @@ func (b *bdf) checkGrid(g *probode.Grid) error {
 			}
 		}
 		if d[i&mask] = v; math.Abs(v) > most {
-			return fmt.Errorf("with %v, errors grow by a factor of more than %g before t = %g, because the steps grow too fast: use steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, s.End)
+			return fmt.Errorf("with %v, errors grow by a factor of more than %g before t = %g, because the steps grow too fast: want steps under error control, or a one-step method", b.method, most, s.End)
 		}
 	}
 	b.n = 0

@@ -218,7 +218,7 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 	best, stalled := math.Inf(1), 0
 	missed := func(worst float64, at int, why string) error {
 		d, e := p.Dim(), sol.Error[at]
-		return fmt.Errorf("the error of %s at t = %.6g may be %.2g, which is %.2g times the error that the tolerances allow; %s: use larger tolerances, such as an absolute tolerance of %.1g for this component",
+		return fmt.Errorf("the error of %s at t = %.6g may be %.2g, %.2g times the allowed one; %s: want a larger tolerance, such as an absolute one of %.1g",
 			p.StateName(at%d), sol.Times[at/d], e, worst, why, 10*e) // the claimed error differs between tolerances
 	}
 	var before error // for when the next integration fails

@@ -103,7 +103,7 @@ func TestGlobal(t *testing.T) {
 	}
 	// What double precision cannot give is an error.
 	_, err := Solve(context.Background(), until(problems.Lorenz63(), 60), []float64{60}, Settings{Tolerance: relative(1e-6), Global: true})
-	if err == nil || !strings.Contains(err.Error(), "use larger tolerances") {
+	if err == nil || !strings.Contains(err.Error(), "want a larger tolerance") {
 		t.Errorf("Lorenz 63 to 1e-6 at t = 60: error %v", err)
 	}
 }

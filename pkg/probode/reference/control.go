@@ -363,5 +363,5 @@ func (e *integration) stuck() error {
 	if e.badT == e.badT {
 		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and even very short steps from t = %.6g fail: the solution may not exist after this time", probode.ErrField, e.badT, text.Vector(e.badX), e.theta, e.t)
 	}
-	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may not exist after this time, or f may jump; declare each jump at a known time as an event, or try a larger tolerance", e.rule.natural, e.t, text.Vector(e.x)))
+	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may not exist after this time, or f may jump: declare jumps as events", e.rule.natural, e.t, text.Vector(e.x)))
 }

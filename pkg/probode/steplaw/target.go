@@ -40,7 +40,7 @@ import (
 var (
 	// ErrSingularH says that H = JS²Jᵀ has no inverse: either det J = 0 up to rounding
 	// error, as in a problem with a conserved quantity, or a component has no noise.
-	ErrSingularH = errors.New("the matrix H has no inverse, because det J = 0 or a noise scale is 0: use adams.Moulton itself, which does not need the inverse, or eliminate the quantities that the problem conserves")
+	ErrSingularH = errors.New("the matrix H has no inverse, because det J = 0 or a noise scale is 0: want adams.Moulton itself, or a problem without conserved quantities")
 	// ErrImproper says that the integral of exp(−½ rᵀH⁻¹r) is infinite.
 	ErrImproper = errors.New("the exact density cannot be normalised, because r(z) does not grow in some direction: try a smaller step, or adams.Moulton itself")
 )

@@ -145,7 +145,7 @@ func TestPredictOtherPaths(t *testing.T) {
 		"noise":    second(bayes.Predict(ctx, noisy, chains, between, 1)),
 		"accurate": second(bayes.Predict(ctx, coarse, exact, between, 1)),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "Call p.SolvedBy with the Setup used for sampling") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), "want p.SolvedBy(s) with their Setup s") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

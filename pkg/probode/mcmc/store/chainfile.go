@@ -248,7 +248,7 @@ func (f *file) restore(ctx context.Context) error {
 		if !bytes.Equal(a.Bytes(), s.now) {
 			d := changed(x, c.Kernel().Position())
 			if d == nil {
-				return fmt.Errorf("store: %s: the chain cannot be resumed, because the sampler or its settings have changed: repeating the last %d iterations leads to the same draw but a different sampler state", f.statePath(), at-from)
+				return fmt.Errorf("store: %s: the chain cannot be resumed: the sampler or its settings have changed, as its last %d iterations show", f.statePath(), at-from)
 			}
 			return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to a different draw, %.17g instead of %.17g (relative difference %.1g): %s",
 				f.statePath(), at-from, d.is, d.was, d.relative, d.cause())
