@@ -23,7 +23,7 @@ MODELS = ROOT / "pkg" / "probode" / "model" / "testdata"
 
 def simulations(measurements, conditions):
     """Returns the table of simulations: the values of a condition are sorted by time."""
-    table = measurements.rename(columns={"measurement": "simulation"})
+    table = measurements.rename(columns={"measurement": "simulation"}).astype({"simulation": float})
     for c in conditions:
         rows = table.simulationConditionId == c["condition"]
         if c["preequilibration"]:
