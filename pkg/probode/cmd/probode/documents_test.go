@@ -97,3 +97,31 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		t.Errorf("%d flags in command lines and %d on their own: want more, or the search for them is wrong", lines, words)
 	}
 }
+
+// The links between the documents lead to files that exist. The builder of the site checks
+// those in docs, too, but not those in the files beside it.
+func TestLinksOfDocuments(t *testing.T) {
+	root := filepath.FromSlash("../../../../")
+	links := 0
+	for _, pattern := range []string{"*.md", "docs/*.md", "notebooks/*.md", "pkg/probode/model/*.md"} {
+		pages, err := filepath.Glob(root + pattern)
+		if err != nil || pages == nil {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`\]\(([^)#:\s]+)[^):]*\)`).FindAllSubmatch(text, -1) {
+				links++
+				if _, err := os.Stat(filepath.Join(filepath.Dir(page), string(m[1]))); err != nil {
+					t.Errorf("%s: %v", filepath.Base(page), err)
+				}
+			}
+		}
+	}
+	if links < 200 {
+		t.Errorf("%d links", links)
+	}
+}
