@@ -174,9 +174,7 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 		return nil, errors.New("the density at the starting point of the search is zero or cannot be computed")
 	}
 	a.Tolerance = 1e-6
-	for a.Steps < 200 && !a.Done {
-		a.Step(surface)
-	}
+	a.Climb(ctx, surface, 200)
 	e.Constrain(theta, a.X)
 	return theta, nil
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// A box is the range of one parameter. The coordinates of a search are values on the
-// scale of the parameter, divided by the field `unit`, so that a change of 1 is a typical
-// change.
+// A box is the range of one parameter. The coordinate of a search is θ or, if the scale of
+// the parameter is logarithmic, ln θ. A change by the field `unit` is a typical change.
 type box struct {
 	scale      Scale
+	on         Scale // of the coordinate: Lin or Log
 	unit       float64
 	low, high  float64 // bounds of the coordinate or ends of the support of its prior, ±∞ for none
 	start      Prior
@@ -22,12 +22,15 @@ type box struct {
 }
 
 func newBox(q *Parameter, withPrior bool) (box, error) {
-	b := box{scale: q.Scale, unit: 1, low: math.Inf(-1), high: math.Inf(1), start: q.start}
+	b := box{scale: q.Scale, on: Lin, unit: 1, low: math.Inf(-1), high: math.Inf(1), start: q.start}
+	if q.Scale != Lin {
+		b.on = Log
+	}
 	if !math.IsNaN(q.Lower) {
-		b.low = q.Scale.of(q.Lower)
+		b.low = b.on.of(q.Lower)
 	}
 	if !math.IsNaN(q.Upper) {
-		b.high = q.Scale.of(q.Upper)
+		b.high = b.on.of(q.Upper)
 	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
 	var drawn *scalePrior
@@ -40,10 +43,10 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 			return b, err
 		}
 		drawn = &d
-		b.low, b.high = max(b.low, q.Scale.of(d.Quantile(0))), min(b.high, q.Scale.of(d.Quantile(1)))
+		b.low, b.high = max(b.low, b.on.of(d.Quantile(0))), min(b.high, b.on.of(d.Quantile(1)))
 		width = d.Quantile(0.95) - d.Quantile(0.05)
 	}
-	at := q.Scale.of(q.Nominal)
+	at := b.on.of(q.Nominal)
 	switch {
 	case b.closed && !(b.low < b.high):
 		return b, fmt.Errorf("parameter %s has the bounds %g and %g: want a lower bound less than the upper bound", text.Clip(q.ID), q.Lower, q.Upper)
@@ -51,7 +54,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && at-at == 0:
 		// If a parameter lacks a bound, searches begin near its nominal value.
-		b.from, b.span = at-1, 2
+		b.from, b.span = at-b.scale.slope(1), 2*b.scale.slope(1)
 		if q.Scale == Lin {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
 		}
@@ -61,7 +64,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		return b, fmt.Errorf("the searches have no starting value for parameter %s: want two bounds, a prior or a nominal value", text.Clip(q.ID))
 	}
 	switch {
-	case q.Scale == Log:
+	case q.Scale != Lin:
 		b.unit = math.Ln10
 	case q.Scale == Lin && width > 0 && !math.IsInf(width, 1):
 		// The unit is derived from the width of the prior and not from the nominal value,
@@ -70,7 +73,6 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	case q.Scale == Lin && b.span > 0:
 		b.unit = b.span / 4
 	}
-	b.low, b.high, b.from, b.span = b.low/b.unit, b.high/b.unit, b.from/b.unit, b.span/b.unit
 	if withPrior && q.Prior.Type != "" {
 		d, err := newScalePrior(q)
 		if err != nil {
@@ -106,14 +108,14 @@ func (q *Parameter) Distinct(a, b float64) bool {
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
-		v = f.of(b.start.A, b.start.B).Quantile(u)
-		if f.on != "" {
-			v = b.scale.of(f.on.linear(v))
+		if v = f.of(b.start.A, b.start.B).Quantile(u); f.on != "" {
+			v = b.on.of(f.on.linear(v))
+		} else {
+			v *= b.scale.slope(1)
 		}
-		v /= b.unit
 	}
 	if b.drawn != nil {
-		v = b.scale.of(b.drawn.Quantile(u)) / b.unit
+		v = b.on.of(b.drawn.Quantile(u))
 	}
 	if !b.closed {
 		if v < b.low {
@@ -131,7 +133,7 @@ func (b *box) at(u float64) float64 {
 	return min(max(v, b.low+inside), b.high-inside)
 }
 
-func (b *box) linear(x float64) float64 { return b.scale.linear(x * b.unit) }
+func (b *box) linear(x float64) float64 { return b.on.linear(x) }
 
 func (b *box) logPrior(v float64) float64 {
 	if b.prior == nil {
@@ -141,15 +143,6 @@ func (b *box) logPrior(v float64) float64 {
 		return math.Inf(-1)
 	}
 	return b.prior.Of.LogProb(b.prior.On.of(v))
-}
-
-// steep returns the derivative of a coordinate of search.surface, θ or ln θ, with respect
-// to that of the search.
-func (b *box) steep() float64 {
-	if b.scale == Log10 {
-		return math.Ln10 * b.unit
-	}
-	return b.unit
 }
 
 // A fitPrior is the prior of one parameter in a search. Without box.prior it is flat on

@@ -287,7 +287,7 @@ func (f *fitting) within(theta []float64) []float64 {
 	x := make([]float64, len(f.boxes))
 	for i, j := range f.free {
 		b := &f.boxes[i]
-		x[i] = min(max(b.scale.of(theta[j])/b.unit, b.low), b.high)
+		x[i] = min(max(b.on.of(theta[j]), b.low), b.high)
 	}
 	return x
 }

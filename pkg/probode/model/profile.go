@@ -180,7 +180,7 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 	// distance measures in units of the widths of the intervals.
 	distance := func(x, y []float64) (d float64) {
 		for k := range x {
-			d = max(d, math.Abs(x[k]-y[k])/max(sides[2*k+1].end-sides[2*k].end, 1e-9))
+			d = max(d, math.Abs(x[k]-y[k])/max(sides[2*k+1].end-sides[2*k].end, 1e-9*f.boxes[k].unit))
 		}
 		return d
 	}
@@ -289,12 +289,12 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 		tolerance = 0.02 // rise that may be left at a point of the profile
 		better    = 0.02 // rise from which a point is called higher than the optimum
 	)
-	bound := f.boxes[k].high
+	bound, unit := f.boxes[k].high, f.boxes[k].unit
 	if sign < 0 {
 		bound = f.boxes[k].low
 	}
 	if math.IsInf(bound, 0) {
-		bound = from[k] + sign*farthest
+		bound = from[k] + sign*farthest*unit
 	}
 	s := side{from: from[k], end: from[k], open: from[k] == bound}
 	if !f.solved(f.coarse(), from) {
@@ -305,13 +305,13 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 	base := value + below
 	last := f.around(from, value)
 	name, budget := text.Clip(f.p.Params[f.free[k]].ID), f.evaluations+most
-	h, grow, goal, r := min(1, last.Deviation(f, k)/2), 3.0, math.Sqrt(threshold), math.Sqrt(below)
+	h, grow, goal, r := min(unit, last.Deviation(f, k)/2), 3.0, math.Sqrt(threshold), math.Sqrt(below)
 	for !s.open {
 		switch {
 		case f.ctx.Err() != nil:
 			s.err = errStopped
 			return s
-		case h < shortest:
+		case h < shortest*unit:
 			s.err = fmt.Errorf("beyond %s = %.6g, the likelihood cannot be maximised over the other parameters", name, f.boxes[k].linear(last.X[k]))
 			return s
 		case f.evaluations > budget:
@@ -324,7 +324,7 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 		next, left := f.constrained(last, k, sign*h, tolerance)
 		drop := base - next.Value
 		rise := math.Sqrt(max(0, drop)) - r
-		if left > tolerance && (rise > 0.02*goal || drop > threshold) || rise > 2*goal/parts && h > cliff {
+		if left > tolerance && (rise > 0.02*goal || drop > threshold) || rise > 2*goal/parts && h > cliff*unit {
 			h, grow = h/3, 1.2
 			continue
 		}
@@ -397,10 +397,10 @@ func (f *search) bounds(a *shape.Ascent, k int, least float64) (list []Bound) {
 	for j := range f.boxes {
 		for side, ends := range [][]float64{a.Low, a.High} {
 			bound := ends[j]
-			if j == k || !(math.Abs(a.X[j]-bound) <= near) {
+			if j == k || !(math.Abs(a.X[j]-bound) <= near*f.boxes[j].unit) {
 				continue
 			}
-			ends[j] += float64(2*side - 1)
+			ends[j] += float64(2*side-1) * f.boxes[j].unit
 			if rise, _ := a.Left(1); rise > left+least {
 				list = append(list, Bound{f.p.Params[f.free[j]].ID, f.boxes[j].linear(bound)})
 			}
@@ -420,9 +420,9 @@ func (s *side) add(x []float64, k int, drop float64) {
 }
 
 func (f *search) around(x []float64, value float64) *shape.Ascent {
-	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}}
+	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}, Low: f.low, High: f.high}
 	for _, b := range f.boxes {
-		a.Low, a.High = append(a.Low, b.low), append(a.High, b.high)
+		a.Unit = append(a.Unit, b.unit)
 	}
 	return a
 }
@@ -435,8 +435,6 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 		most = 40 // steps
 		far  = 10 // the largest permitted difference between the predicted and the actual log-likelihood
 	)
-	f.held = k
-	defer func() { f.held = -1 }()
 	x, promised := last.Toward(f, k, h)
 	if x == nil {
 		return last, math.Inf(1)
@@ -447,9 +445,7 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 	}
 	low, high := a.Low[k], a.High[k]
 	a.Low[k], a.High[k], a.Tolerance = x[k], x[k], tolerance/40
-	for n := 0; n < most && !a.Done && f.ctx.Err() == nil; n++ {
-		a.Step(f)
-	}
+	a.Climb(f.ctx, f, most)
 	if !a.Known && !a.Failed {
 		a.Known = f.Expand(&a.Point)
 	}

@@ -11,17 +11,16 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
-	"gonum.org/v1/gonum/mat"
 )
 
 type search struct {
 	*fitting
-	ctx         context.Context
-	fine        *LogLikelihood
-	posterior   bayes.Posterior // on the scales of the parameters
-	partOf      []*part         // for each experiment of posterior, the part of fine from which it comes
-	surface     *shape.Surface
-	held        int // coordinate that Adjust does not move; −1 for none
+	ctx       context.Context
+	fine      *LogLikelihood
+	posterior bayes.Posterior // on the scales of the parameters
+	partOf    []*part         // for each experiment of posterior, the part of fine from which it comes
+	*shape.Surface
+	low, high   []float64 // bounds of the coordinates
 	evaluations int
 	failed      error // the last error
 }
@@ -39,7 +38,7 @@ const (
 )
 
 func (f *fitting) search(ctx context.Context) (*search, error) {
-	s := &search{fitting: f, ctx: ctx, held: -1}
+	s := &search{fitting: f, ctx: ctx}
 	var err error
 	if s.fine, err = f.p.LogLikelihood(LikelihoodSettings{Workers: 1}); err != nil {
 		return nil, err
@@ -62,6 +61,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 			to.Prior, to.Natural = fitPrior{flat{at: at, on: Log}, b}, false
 		}
 		s.posterior.Params = append(s.posterior.Params, to)
+		s.low, s.high = append(s.low, b.low), append(s.high, b.high)
 	}
 	s.posterior.Method = s.fine.set.Method
 	return s, nil
@@ -81,7 +81,8 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 		return false
 	}
 	d.Bind(f.ctx)
-	f.surface = shape.NewSurface(d)
+	f.Surface = shape.NewSurface(d)
+	f.Low, f.High = f.low, f.high
 	return true
 }
 
@@ -91,75 +92,27 @@ func (f *fitting) coarse() probode.Mesh {
 	return probode.Adaptive{Tolerance: f.set.Tolerance, MaxSteps: 2e4}
 }
 
-// Value includes the log densities of the priors if Map is set.
+// Value, Expand and Bend count evaluations.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
-	return f.surface.Value(f.coordinates(x))
-}
-
-func (f *search) Adjust(x []float64, value float64) float64 {
-	u, low, high := f.coordinates(x), make([]float64, len(x)), make([]float64, len(x))
-	for i := range f.boxes {
-		b := &f.boxes[i]
-		if low[i], high[i] = b.low*b.steep(), b.high*b.steep(); i == f.held {
-			low[i], high[i] = u[i], u[i]
-		}
-	}
-	value = f.surface.Adjust(u, value, low, high)
-	for i := range f.boxes {
-		if b := &f.boxes[i]; u[i] != x[i]*b.steep() {
-			x[i] = min(max(u[i]/b.steep(), b.low), b.high)
-		}
-	}
-	return value
+	return f.Surface.Value(x)
 }
 
 func (f *search) Expand(p *shape.Point) bool {
 	f.evaluations++
-	q := shape.Point{X: f.coordinates(p.X)}
-	if !f.surface.Expand(&q) {
-		return false
-	}
-	for i := range f.boxes {
-		unit := f.boxes[i].steep()
-		q.Gradient.SetVec(i, unit*q.Gradient.AtVec(i))
-		for _, row := range q.J {
-			row[i] *= unit
-		}
-		for j := range i + 1 {
-			for _, m := range []*mat.SymDense{q.Information, q.Curvature} {
-				if m != nil {
-					m.SetSym(i, j, unit*f.boxes[j].steep()*m.At(i, j))
-				}
-			}
-		}
-	}
-	q.X = p.X
-	q.Value = p.Value
-	*p = q
-	return true
+	return f.Surface.Expand(p)
 }
 
-func (f *search) coordinates(x []float64) []float64 {
-	u := slices.Clone(x)
-	for i := range f.boxes {
-		u[i] *= f.boxes[i].steep()
-	}
-	return u
+func (f *search) Bend(p *shape.Point, d []float64) []float64 {
+	f.evaluations++
+	return f.Nonlinear(p.X, d)
 }
+
+func (f *search) Adjust(x []float64, value float64) float64 { return f.Settle(x, value) }
 
 // Follow returns false, because an expansion with exact derivatives takes little more
 // time than a value.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
-
-func (f *search) Bend(p *shape.Point, d []float64) []float64 {
-	f.evaluations++
-	v := f.surface.Nonlinear(f.coordinates(p.X), f.coordinates(d))
-	for i := range v {
-		v[i] *= f.boxes[i].steep()
-	}
-	return v
-}
 
 type end struct {
 	Optimum
@@ -175,7 +128,7 @@ func (f *search) rough(e *end) {
 	if e.Err = f.begin(e); e.Err != nil {
 		return
 	}
-	f.climb(e, f.set.Iterations)
+	e.ascent.Climb(f.ctx, f, f.set.Iterations)
 	e.Evaluations = f.evaluations
 }
 
@@ -267,12 +220,12 @@ func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 	if below < reach {
 		most := f.set.Iterations
 		if below > nearBest {
-			most = min(most, e.Iterations+few)
+			most = min(most, a.Steps+few)
 		}
 		if err := f.refine(a); err != nil {
 			return nil, err
 		}
-		f.climb(e, most)
+		a.Climb(f.ctx, f, most-a.Steps)
 	} else if !f.solved(f.coarse(), a.X) {
 		return nil, f.failed
 	}
@@ -295,7 +248,7 @@ func (f *fitting) stopped(e *end) {
 // Reason only at an optimum.
 func (f *fitting) describe(e *end) {
 	a := &e.ascent
-	e.Theta, e.LogPrior, e.Left, e.Slope = f.all(a.X), 0, math.Inf(1), math.Inf(1)
+	e.Theta, e.LogPrior, e.Left, e.Slope, e.Iterations = f.all(a.X), 0, math.Inf(1), math.Inf(1), a.Steps
 	for i, v := range f.linear(a.X) {
 		e.LogPrior += f.boxes[i].logPrior(v)
 	}
@@ -343,7 +296,7 @@ func (f *search) refine(a *shape.Ascent) error {
 		return err // the value at the coarse tolerance stays
 	}
 	a.Value = value
-	a.Tolerance, a.Radius, a.Known, a.Done = fineRise, 0, false, false
+	a.Resume(fineRise)
 	return nil
 }
 
@@ -354,9 +307,3 @@ func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem
 }
 
 func (b byProblem) String() string { return "tolerances by experiment" }
-
-func (f *search) climb(e *end, most int) {
-	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
-		e.ascent.Step(f)
-	}
-}

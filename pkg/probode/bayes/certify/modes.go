@@ -217,7 +217,8 @@ func (c *Certifier) ahead(u []float64) []float64 {
 		return u
 	}
 	a := c.lent.Surface().Ascent(slices.Clone(u), c.lent.Surface().Value(u))
-	a.Finish(c.lent.Surface(), 5e-8)
+	a.Tolerance = 5e-8
+	a.Climb(c.ctx, c.lent.Surface(), 100)
 	if c.ctx.Err() != nil || slices.Equal(a.X, u) || !(c.fine.Surface().Value(a.X) >= c.fine.Surface().Value(u)) {
 		return u
 	}
@@ -230,13 +231,12 @@ func climb(x *compare.Solver, u []float64) (l *expansion, found bool, err error)
 		return nil, false, err
 	}
 	c := x.Surface().Ascent(slices.Clone(l.X), l.Value)
-	for c.Steps < 50 && !c.Done && x.Context().Err() == nil {
-		c.Step(x.Surface())
-	}
+	c.Climb(x.Context(), x.Surface(), 50)
 	// The second, smaller tolerance is needed only if the metric used by the ascent is
 	// inaccurate.
 	for _, tolerance := range []float64{1e-5, 5e-8} {
-		c.Finish(x.Surface(), tolerance)
+		c.Resume(tolerance)
+		c.Climb(x.Context(), x.Surface(), 100)
 		if err := x.Context().Err(); err != nil {
 			return nil, false, err
 		}

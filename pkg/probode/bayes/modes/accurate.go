@@ -64,7 +64,7 @@ func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes)
 			negligible[i] = err != nil || f < from.LogP+1
 		case err == nil && math.Abs(f-from.LogP) < equal:
 			moved[i] = &climb{Ascent: at(slices.Clone(from.U), f)}
-			moved[i].polish(e)
+			moved[i].polish(ctx, e)
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package modes
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -79,13 +80,12 @@ func (c *climb) hopeless(highest float64) bool {
 	return 2*c.Gain < share*(highest-lowest-c.Value)
 }
 
-func (c *climb) polish(e *bayes.Density) {
+func (c *climb) polish(ctx context.Context, e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
 	was := slices.Clone(c.X)
-	for n := 0; n < 2 && (n == 0 || !c.Done); n++ {
-		c.Finish(s, 5e-8)
-	}
+	c.Resume(5e-8)
+	c.Climb(ctx, s, 200)
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 

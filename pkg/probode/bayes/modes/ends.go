@@ -30,7 +30,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) 
 	best, top := rough(climbs[0]), highest(climbs)
 	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return rough(c) < best-lowest-4 && c.Value < top })
 	err := q.each(ctx, len(climbs), q.tell(2, "tops"), func(e *bayes.Density, i int) error {
-		climbs[i].polish(e)
+		climbs[i].polish(ctx, e)
 		return nil
 	})
 	if err != nil {

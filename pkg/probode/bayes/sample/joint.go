@@ -51,9 +51,7 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 	}
 	c := f.Ascent(x, f.Value(x))
 	c.Tolerance = 0.02 // the ascent ends 0.2 standard deviations from the mode
-	for c.Steps < 60 && !c.Done && ctx.Err() == nil {
-		c.Step(f)
-	}
+	c.Climb(ctx, f, 60)
 	var chol mat.Cholesky
 	if c.Failed || ctx.Err() != nil || !chol.Factorize(c.Information) || chol.Cond() > 1e14 || slices.ContainsFunc(x, math.IsNaN) {
 		return nil

@@ -4,13 +4,12 @@ import (
 	"slices"
 )
 
-// Adjust maximises the log density over the coordinates that do not affect the solution
+// Settle maximises the log density over the coordinates that do not affect the solution
 // of the equations, such as the size of the measurement errors or the scale and offset of
-// an observation. Adjust does not solve the equations again. The arguments `low` and
-// `high` are the bounds of all coordinates. The caller must first call Value(x), and pass
-// the result as the argument `value`. Adjust changes x, and returns the log density at
-// the new x. If the log density has kinks, Adjust does not change x.
-func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float64 {
+// an observation, and returns the result that Adjust of an Adjuster must return. Settle
+// does not solve the equations again. If the log density has kinks, Settle does not
+// change x. After Settle, Follow cannot be called.
+func (s *Surface) Settle(x []float64, value float64) float64 {
 	const (
 		longest = 5 // step, in each coordinate: it should be at least a factor of 100 for a scale
 		rounds  = 30
@@ -34,7 +33,7 @@ func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float6
 		}
 		for _, k := range free {
 			gradient[k] = point.Gradient.AtVec(k)
-			least[k], most[k] = min(0, max(low[k]-x[k], -longest)), max(0, min(high[k]-x[k], longest))
+			least[k], most[k] = min(0, max(s.Low[k]-x[k], -longest)), max(0, min(s.High[k]-x[k], longest))
 		}
 		d, ok := boxed(point.Information, gradient, damping+1e-9, least, most)
 		var rise float64

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -134,15 +135,18 @@ func valueAt(f Function, x []float64) float64 {
 	return value
 }
 
-// Finish climbs towards the maximum of f, and stops when the predicted rise of f is at
-// most `tolerance`. The last predicted rise is computed from the derivatives at the final
-// point.
-func (a *Ascent) Finish(f Function, tolerance float64) {
-	const most = 100 // steps
-	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
-	for n := 0; n < most && !a.Done; n++ {
+// Climb takes up to `most` steps, until the ascent is done or ctx is done.
+func (a *Ascent) Climb(ctx context.Context, f Function, most int) {
+	for ; most > 0 && !a.Done && ctx.Err() == nil; most-- {
 		a.Step(f)
 	}
+}
+
+// Resume begins to climb again from X, where f may have changed, until the predicted rise
+// is at most `tolerance`. The last predicted rise is computed from the derivatives at the
+// final point.
+func (a *Ascent) Resume(tolerance float64) {
+	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
 }
 
 func (a *Ascent) expand(f Function) bool {
@@ -306,7 +310,7 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 
 // Left returns the rise of the log density that Within predicts for the given radius.
 // Left also returns the slope at X, which is the largest component of the gradient in
-// absolute value. If X has reached a bound, components of the gradient that point beyond
+// absolute value, for coordinates in their units. If X has reached a bound, components of the gradient that point beyond
 // this bound are ignored. If the density has kinks, the slope is the predicted rise
 // divided by the distance to the predicted maximum. Distances below 10⁻⁶ are replaced by
 // 10⁻⁶.
@@ -314,11 +318,12 @@ func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)
 	if a.U != nil {
-		return rise, rise / max(norm(d), 1e-6)
+		return rise, rise / max(a.length(d), 1e-6)
 	}
 	for k, x := range a.X {
-		if g := a.Gradient.AtVec(k); !(x <= a.Low[k]+near && g < 0 || x >= a.High[k]-near && g > 0) {
-			slope = max(slope, math.Abs(g))
+		u := a.unit(k)
+		if g := a.Gradient.AtVec(k); !(x <= a.Low[k]+near*u && g < 0 || x >= a.High[k]-near*u && g > 0) {
+			slope = max(slope, u*math.Abs(g))
 		}
 	}
 	return rise, slope
@@ -330,6 +335,31 @@ func (a *Ascent) length(d []float64) float64 {
 		scaled[k] /= u
 	}
 	return norm(scaled)
+}
+
+func (a *Ascent) unit(k int) float64 {
+	if a.Unit == nil {
+		return 1
+	}
+	return a.Unit[k]
+}
+
+// boxed is boxed in coordinates divided by their units.
+func (a *Ascent) boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
+	n := len(g)
+	curvature, v := mat.NewSymDense(n, nil), make([]float64, 3*n)
+	for i := range n {
+		u := a.unit(i)
+		v[i], v[n+i], v[2*n+i] = u*g[i], low[i]/u, high[i]/u
+		for j := i; j < n; j++ {
+			curvature.SetSym(i, j, u*a.unit(j)*h.At(i, j))
+		}
+	}
+	d, ok = boxed(curvature, v[:n], lambda, v[n:2*n], v[2*n:])
+	for k := range d {
+		d[k] *= a.unit(k)
+	}
+	return d, ok
 }
 
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }

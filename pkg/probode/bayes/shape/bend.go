@@ -40,8 +40,8 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 		}
 		v[k] /= 2
 	}
-	c, ok := boxed(a.Information, v, damping, low, high)
-	if !ok || norm(c) > largest*norm(d) {
+	c, ok := a.boxed(a.Information, v, damping, low, high)
+	if !ok || a.length(c) > largest*a.length(d) {
 		return nil
 	}
 	floats.Add(to, c)
@@ -62,7 +62,7 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 	g, low, high := make([]float64, n), make([]float64, n), make([]float64, n)
 	damping := least
 	for j := range n {
-		damping = max(damping, 1e-14*a.Information.At(j, j)) // rounding
+		damping = max(damping, 1e-14*a.unit(j)*a.unit(j)*a.Information.At(j, j)) // rounding
 		if j != k {
 			g[j] = -h * a.Information.At(j, k)
 			low[j], high[j] = min(0, a.Low[j]-a.X[j]), max(0, a.High[j]-a.X[j])
@@ -70,7 +70,7 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 	}
 	d := make([]float64, n)
 	if a.U == nil {
-		if step, ok := boxed(a.Information, g, damping, low, high); ok {
+		if step, ok := a.boxed(a.Information, g, damping, low, high); ok {
 			d = step
 		}
 	}
@@ -134,7 +134,7 @@ func (s *Surface) Nonlinear(x, d []float64) []float64 {
 // Deviation returns the standard deviation of coordinate k according to the expansion, or
 // NaN if the derivatives cannot be computed.
 func (a *Ascent) Deviation(f Function, k int) float64 {
-	const least = 1e-2 // information about each coordinate that is assumed
+	const least = 1e-2 // information about each coordinate, in its unit, that is assumed
 	if !(a.Known && a.fresh) && !a.expand(f) {
 		return math.NaN()
 	}
@@ -142,7 +142,7 @@ func (a *Ascent) Deviation(f Function, k int) float64 {
 	m := mat.NewSymDense(n, nil)
 	m.CopySym(a.Information)
 	for j := range n {
-		m.SetSym(j, j, m.At(j, j)+least)
+		m.SetSym(j, j, m.At(j, j)+least/(a.unit(j)*a.unit(j)))
 	}
 	e, v := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
 	e.SetVec(k, 1)

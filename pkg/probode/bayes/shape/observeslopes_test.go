@@ -120,9 +120,10 @@ func TestAdjustByObserveSlopes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := shape.NewSurface(d)
+	s.Low, s.High = low, high
 	value := s.Value(u)
 	calls = 0
-	s.Adjust(u, value, low, high)
+	s.Settle(u, value)
 	if calls > n {
 		t.Errorf("Observe was called %d times: want at most %d", calls, n)
 	}
