@@ -130,11 +130,12 @@ func drawLines(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, 
 	var f viz.Figure
 	for k, name := range all[0].Params {
 		theta, sd := at.Theta[slices.Index(all[0].Names, name)], at.SD[k]
-		profile, err := certify.NewProfile(ctx, p, append(slices.Clone(setups), reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
+		profile, err := certify.NewProfile(ctx, p, append(slices.Clone(setups), reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 101)
 		if err != nil {
 			return err
 		}
 		one := plots.LogLikelihoodProfile(profile)
+		one.Panels[1].Title = "difference, zero in the middle" // the legend names the reference
 		one.Panels = append(f.Panels, one.Panels...)
 		f = one
 	}
