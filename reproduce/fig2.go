@@ -27,7 +27,7 @@ var fig2 = experiment{
 // scheme samples: a random walk with covariance (2.38²/3) diag(.02, .07, .05)² for 1000
 // iterations, then (2.38²/3) (C + 1e-8 I), where C is that of the chain so far, updated
 // every 10.
-var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
+var proposal = &mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
 const (
 	keptDraws = 1000 // of each chain, in the paper and in fig2_draws
@@ -49,7 +49,7 @@ func (s *study) fig2Settings(scheme sample.Sampler) mcmc.Settings {
 		set.Draws = 250
 	}
 	set.Draws = max(set.Draws, (s.iterations+thin-1)/thin)
-	if scheme.Target() == sample.Joint && !s.quick {
+	if scheme.Algorithm().Target == sample.Joint && !s.quick {
 		set.MinESS, set.MaxDraws = wantedESS, max(capDraws, set.Draws)
 	}
 	return set
@@ -113,7 +113,7 @@ func computeFig2(ctx context.Context, s *study) error {
 	// of the second proposal are shorter by a factor of 30. For comparison, the correct
 	// scheme is run with the same proposals.
 	for _, scale := range []float64{1, 1. / 30} {
-		fixed := mcmc.AdaptiveMetropolis{AdaptAfter: -1}
+		fixed := &mcmc.AdaptiveMetropolis{AdaptAfter: -1}
 		for _, v := range proposal.Scale {
 			fixed.Scale = append(fixed.Scale, v*scale)
 		}

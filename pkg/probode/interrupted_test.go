@@ -172,7 +172,7 @@ func computations(t *testing.T) (list []computation) {
 		sample.RedrawOnAccept{}}
 	for _, s := range samplers {
 		q := *p
-		if !s.Target().Noisy() {
+		if !s.Algorithm().Target.Noisy() {
 			q.Alpha = 0
 		}
 		for _, given := range []bool{false, true} {

@@ -382,7 +382,7 @@ func TestPriorsByTransforms(t *testing.T) {
 			if natural {
 				scale = dist.Quantile(0.84) - dist.Quantile(0.5)
 			}
-			c, err := sample.Run(context.Background(), p, sample.Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{scale}}}, mcmc.Settings{Draws: 5000})
+			c, err := sample.Run(context.Background(), p, sample.Deterministic{Proposal: &mcmc.AdaptiveMetropolis{Scale: []float64{scale}}}, mcmc.Settings{Draws: 5000})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

@@ -57,7 +57,7 @@ func TestInfiniteDensityAtAnEnd(t *testing.T) {
 // standard errors, 3 checks of 7e-6.
 func TestJeffreysPrior(t *testing.T) {
 	dist := distuv.Beta{Alpha: 0.5, Beta: 0.5}
-	c, err := sample.Run(context.Background(), flatLikelihood(dist), sample.Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{12 / 2.38}, AdaptAfter: -1}}, mcmc.Settings{Draws: 500, Chains: 32, BurnIn: 200, Seed: 1})
+	c, err := sample.Run(context.Background(), flatLikelihood(dist), sample.Deterministic{Proposal: &mcmc.AdaptiveMetropolis{Scale: []float64{12 / 2.38}, AdaptAfter: -1}}, mcmc.Settings{Draws: 500, Chains: 32, BurnIn: 200, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,7 @@ import (
 )
 
 // covariance returns the proposal's covariance UᵀU.
-func covariance(proposal Proposal) *mat.SymDense {
-	p := proposal.(*adaptive)
+func covariance(p *Proposal) *mat.SymDense {
 	d := len(p.z)
 	u := mat.NewTriDense(d, mat.Upper, p.factor.Data)
 	out := mat.NewSymDense(d, nil)
@@ -57,7 +56,7 @@ func TestAdaptiveMetropolisRule(t *testing.T) {
 			want.SetSym(i, i, factor*sd*sd)
 		}
 
-		p := rule.New(d, 0)
+		p := rule.New(d)
 		var seen []float64
 		x := []float64{100, 0, -1}
 		for n := 0; n <= 1100; n++ {
@@ -88,7 +87,7 @@ func TestAdaptiveMetropolisRule(t *testing.T) {
 // variances and a covariance at z = 4.5 have a false-alarm rate of
 // 3·2·Φ(−4.5) = 2e-5.
 func TestProposeCovariance(t *testing.T) {
-	p := AdaptiveMetropolis{Scale: []float64{1, 2}, AdaptAfter: 3, Every: 1, StopAfter: 3}.New(2, 0)
+	p := AdaptiveMetropolis{Scale: []float64{1, 2}, AdaptAfter: 3, Every: 1, StopAfter: 3}.New(2)
 	for _, x := range [][]float64{{0, 0}, {1, 2}, {2, 1}} {
 		p.Observe(x, 1)
 	}
@@ -122,7 +121,7 @@ func TestProposalKeepsFactor(t *testing.T) {
 		"singular": {{0, 0}, {1, 1}},          // ε below is lost in rounding
 		"overflow": {{0, 0}, {1e200, -1e200}}, // so is the square in infinity
 	} {
-		p := AdaptiveMetropolis{AdaptAfter: 2, Every: 1, Epsilon: 1e-300}.New(2, 0)
+		p := AdaptiveMetropolis{AdaptAfter: 2, Every: 1, Epsilon: 1e-300}.New(2)
 		before := covariance(p)
 		for _, x := range positions {
 			p.Observe(x, 1)
@@ -134,11 +133,11 @@ func TestProposalKeepsFactor(t *testing.T) {
 }
 
 func TestProposalPanics(t *testing.T) {
-	mustPanic(t, "no dimension", func() { AdaptiveMetropolis{}.New(0, 0) })
-	mustPanic(t, "too few scales", func() { AdaptiveMetropolis{Scale: []float64{1}}.New(2, 0) })
-	mustPanic(t, "zero scale", func() { AdaptiveMetropolis{Scale: []float64{1, 0}}.New(2, 0) })
-	mustPanic(t, "negative interval", func() { AdaptiveMetropolis{Every: -1}.New(2, 0) })
-	p := AdaptiveMetropolis{}.New(2, 0)
+	mustPanic(t, "no dimension", func() { AdaptiveMetropolis{}.New(0) })
+	mustPanic(t, "too few scales", func() { AdaptiveMetropolis{Scale: []float64{1}}.New(2) })
+	mustPanic(t, "zero scale", func() { AdaptiveMetropolis{Scale: []float64{1, 0}}.New(2) })
+	mustPanic(t, "negative interval", func() { AdaptiveMetropolis{Every: -1}.New(2) })
+	p := AdaptiveMetropolis{}.New(2)
 	mustPanic(t, "wrong length", func() { p.Observe([]float64{1}, 1) })
 	mustPanic(t, "wrong length", func() { p.Propose(make([]float64, 2), []float64{1}, rand.New(rand.NewPCG(1, 1))) })
 }

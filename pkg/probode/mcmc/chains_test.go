@@ -240,7 +240,7 @@ func TestNoWarnings(t *testing.T) {
 		}
 	}
 	c, err := Run(context.Background(), func(int) Kernel {
-		return &Metropolis{Target: gaussian(3).target, BurnIn: 1000}
+		return &Metropolis{Target: gaussian(3).target, Proposal: AdaptiveMetropolis{Pull: true, StopAfter: 1000}}
 	}, Settings{Draws: 2000, Start: func(_ int, rng *rand.Rand) []float64 {
 		return []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
 	}})

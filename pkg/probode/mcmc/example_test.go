@@ -99,7 +99,7 @@ func ExampleLogDensity() {
 // the target is uniform on the unit square about zero.
 func ExampleProposal() {
 	rng := rand.New(rand.NewPCG(1, 1))
-	p := mcmc.AdaptiveMetropolis{Scale: []float64{0.1, 0.1}}.New(2, 0)
+	p := mcmc.AdaptiveMetropolis{Scale: []float64{0.1, 0.1}}.New(2)
 	x, y := []float64{0, 0}, []float64{0, 0}
 	accepted := 0
 	const n = 20000

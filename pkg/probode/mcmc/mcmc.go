@@ -5,10 +5,10 @@
 // the other:
 //
 //   - Transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is the
-//     Metropolis–Hastings kernel. Its proposals follow a [Rule]:
-//     [AdaptiveMixture], the recommended one, learns the shape of the target during
-//     burn-in; [AdaptiveMetropolis] is the random walk of Haario et al. Kernels that
-//     move more than the parameters can use a [Proposal] by itself. [NUTS] is the
+//     Metropolis–Hastings kernel. Its proposals are those of [AdaptiveMetropolis], which
+//     learns the shape of the target. Kernels that move more than the parameters can use a
+//     [Proposal] by itself. A density that is computed in any way, for example by
+//     integrating out the solution of an equation, is a [LogDensity]. [NUTS] is the
 //     no-U-turn sampler, for targets that have a gradient, and [Hamiltonian] is for those
 //     that are nearly Gaussian as well. [Tempering] is for targets with several modes.
 //   - Chains: [Run] advances any number of chains on all cores and returns [Chains],
@@ -158,33 +158,6 @@ type Interruptible interface {
 	// Interrupted reports whether Init, Step or Generate returned early. An interrupted
 	// iteration does not count, and the chain runs no further iterations.
 	Interrupted() bool
-}
-
-// A Rule determines how a chain in d dimensions proposes its moves.
-type Rule interface {
-	// New returns the proposal of one chain. The proposal may learn during the first
-	// burnIn iterations.
-	New(d, burnIn int) Proposal
-}
-
-// A Proposal proposes the moves of one chain. A Proposal may learn from the earlier
-// positions of its chain.
-type Proposal interface {
-	// Propose sets dst to the result of a random move from x; it does not change x.
-	// Propose returns log q(x | dst) − log q(dst | x), which is zero for a symmetric
-	// proposal. The kernel adds the result of Propose to the log ratio of the target
-	// densities.
-	Propose(dst, x []float64, rng *rand.Rand) float64
-
-	// Observe passes the outcome of the move to the proposal: the position of the chain
-	// after the move, and the acceptance probability of the move. Observe is called once
-	// per iteration, whether or not the move was accepted. If the chain stays at a
-	// position for several iterations, Observe receives this position several times.
-	Observe(x []float64, probability float64)
-
-	// State stores in the Archive `a` everything that the proposal has learned. If `a` is
-	// open for reading, State instead restores everything that the proposal had learned.
-	State(a *Archive)
 }
 
 // Moves counts proposed moves of one kind.

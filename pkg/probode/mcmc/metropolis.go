@@ -15,16 +15,9 @@ import (
 type Metropolis struct {
 	Target LogDensity
 
-	// Proposal is the rule that proposes the moves. If BurnIn is positive, a nil Proposal
-	// means AdaptiveMixture{}. If BurnIn is zero, a nil Proposal means
-	// AdaptiveMetropolis{}, which never stops learning.
-	Proposal Rule
+	Proposal AdaptiveMetropolis
 
-	// BurnIn is the number of iterations during which the proposal may be tuned. BurnIn
-	// should equal Settings.BurnIn of the run.
-	BurnIn int
-
-	walk  Proposal
+	walk  *Proposal
 	x, y  []float64
 	logp  float64 // log π(x)
 	stats Stats
@@ -39,14 +32,7 @@ func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 	if err := startError(x, logp, err); err != nil {
 		return err
 	}
-	rule := m.Proposal
-	switch {
-	case rule == nil && m.BurnIn > 0:
-		rule = AdaptiveMixture{}
-	case rule == nil:
-		rule = AdaptiveMetropolis{}
-	}
-	m.walk = rule.New(len(x), m.BurnIn)
+	m.walk = m.Proposal.New(len(x))
 	m.x = append(m.x[:0], x...)
 	m.y = make([]float64, len(x))
 	m.logp = logp

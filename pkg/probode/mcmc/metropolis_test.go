@@ -142,7 +142,7 @@ func failing() distribution {
 }
 
 // afterSteps begins n independent chains in exact draws of l, lets each make k
-// steps on target with the proposal, and returns for each of l.uniforms
+// steps on target with the proposal, which has learned what is given, and returns for each of l.uniforms
 //
 //	λ = √n sup |Fₙ(u) − u|,
 //
@@ -151,7 +151,7 @@ func failing() distribution {
 // Dvoretzky, Kiefer, Wolfowitz and Massart, for any n
 //
 //	P(λ > c) ≤ 2 exp(−2c²).
-func afterSteps(l distribution, target LogDensity, proposal Rule, n, k int) (lambda []float64, rate float64) {
+func afterSteps(l distribution, target LogDensity, proposal AdaptiveMetropolis, learned []byte, n, k int) (lambda []float64, rate float64) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	kernel := &Metropolis{Target: target, Proposal: proposal}
 	x := make([]float64, l.dim)
@@ -161,6 +161,9 @@ func afterSteps(l distribution, target LogDensity, proposal Rule, n, k int) (lam
 		l.draw(x, rng)
 		if err := kernel.Init(x, rng); err != nil {
 			panic(err)
+		}
+		if learned != nil {
+			kernel.walk.State(NewArchive(learned))
 		}
 		for range k {
 			kernel.Step(rng)
@@ -198,7 +201,7 @@ func TestMetropolisLeavesTargetInvariant(t *testing.T) {
 		{"Gamma", gamma(), nil},
 		{"failing", failing(), nil},
 	} {
-		lambda, rate := afterSteps(c.distribution, c.distribution.target, AdaptiveMetropolis{Scale: c.scale, AdaptAfter: -1}, 10000, 12)
+		lambda, rate := afterSteps(c.distribution, c.distribution.target, AdaptiveMetropolis{Scale: c.scale, AdaptAfter: -1}, nil, 10000, 12)
 		t.Logf("%-10s accepted %.2f, λ = %.2f", c.name, rate, lambda)
 		if slices.Max(lambda) > bound {
 			t.Errorf("%s: the distribution has changed, λ = %.2f", c.name, lambda)
@@ -215,7 +218,7 @@ func TestMetropolisLeavesTargetInvariant(t *testing.T) {
 		logp, err := l.target(x)
 		return logp / 1.2, err
 	}
-	if lambda, _ := afterSteps(l, flat, AdaptiveMetropolis{AdaptAfter: -1}, 10000, 12); slices.Max(lambda) < bound {
+	if lambda, _ := afterSteps(l, flat, AdaptiveMetropolis{AdaptAfter: -1}, nil, 10000, 12); slices.Max(lambda) < bound {
 		t.Errorf("a target of 1.2 times the variance passes, λ = %.2f", lambda)
 	}
 }
@@ -399,13 +402,15 @@ func TestMetropolisStepDoesNotAllocate(t *testing.T) {
 	l := gaussian(3)
 	// A refresh at every step: those of every tenth would not show in the
 	// average, which is rounded down.
-	kernel := &Metropolis{Target: l.target, Proposal: AdaptiveMetropolis{AdaptAfter: 1, Every: 1}}
-	rng := rand.New(rand.NewPCG(1, 1))
-	if err := kernel.Init(make([]float64, 3), rng); err != nil {
-		t.Fatal(err)
-	}
-	if n := testing.AllocsPerRun(100, func() { kernel.Step(rng) }); n != 0 {
-		t.Errorf("%v allocations in a step", n)
+	for _, pull := range []bool{false, true} {
+		kernel := &Metropolis{Target: l.target, Proposal: AdaptiveMetropolis{AdaptAfter: 1, Every: 1, Pull: pull}}
+		rng := rand.New(rand.NewPCG(1, 1))
+		if err := kernel.Init(make([]float64, 3), rng); err != nil {
+			t.Fatal(err)
+		}
+		if n := testing.AllocsPerRun(100, func() { kernel.Step(rng) }); n != 0 {
+			t.Errorf("%v allocations in a step", n)
+		}
 	}
 }
 

@@ -40,8 +40,9 @@ type Tempering struct {
 	// draws from this density, and each move of the replica at β = 0 is a new draw.
 	Draw func(x []float64, rng *rand.Rand)
 
-	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{}.
-	Proposal Rule
+	// Proposal holds guesses for the shape of the target. Moves are always proposed as with
+	// Pull, and learned during BurnIn only.
+	Proposal AdaptiveMetropolis
 
 	// BurnIn is the number of iterations during which the kernel is tuned. BurnIn should
 	// equal Settings.BurnIn of the run.
@@ -62,7 +63,7 @@ type Tempering struct {
 
 type replica struct {
 	beta       float64
-	walk       Proposal
+	walk       *Proposal
 	x          []float64
 	base, rest float64
 	hot        float64 // 1 if the point has been at β = 0 since it was at β = 1
@@ -76,9 +77,7 @@ const firstBeta = 1e-3
 // draws from Draw or, if Draw is nil, at x.
 func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	rule, n, d := k.Proposal, k.Temperatures, len(x)
-	if rule == nil {
-		rule = AdaptiveMixture{}
-	}
+	rule.Pull = true
 	n = cmp.Or(n, 10)
 	if n < 2 || k.Target == nil || k.BurnIn < 0 {
 		panic(fmt.Sprintf("mcmc: Tempering has %d temperatures and a burn-in of %d: want at least 2 temperatures, a burn-in ≥ 0 and a Target that is not nil", n, k.BurnIn))
@@ -94,7 +93,7 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 		if i == 0 {
 			learning *= n / 2
 		}
-		r := &replica{walk: rule.New(d, learning), x: slices.Clone(x), base: base, rest: rest}
+		r := &replica{walk: rule.Until(learning).New(d), x: slices.Clone(x), base: base, rest: rest}
 		if i < n-1 {
 			r.beta = math.Pow(firstBeta, float64(i)/float64(max(1, n-2)))
 		}

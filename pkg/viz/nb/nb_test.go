@@ -55,7 +55,7 @@ var cells = map[string]func(){
 			c.Draws[0] = append(c.Draws[0], []float64{float64(i)})
 			c.Draws[1] = append(c.Draws[1], []float64{float64(i)})
 		}
-		Show(c, sample.Comparison{{Sampler: sample.Deterministic{}, Chains: c, Solves: 2, ESS: 4}})
+		Show(c, sample.Comparison{{Sampler: "deterministic", Chains: c, Solves: 2, ESS: 4}})
 	},
 	"model":           func() { Show(Must(modelfile.Load("../../probode/model/testdata/pk.yaml"))) },
 	"nothing to show": func() { Show(3) },

@@ -133,7 +133,7 @@ func comparison(c sample.Comparison) {
 	unbroken := strings.NewReplacer("-", "−", " ", "\u00a0")
 	var rows [][]any
 	for _, r := range c {
-		row, rhat := []any{r.Sampler.String()}, 0.0
+		row, rhat := []any{r.Sampler}, 0.0
 		for _, m := range r.Chains.Summary() {
 			row, rhat = append(row, unbroken.Replace(viz.PlusMinus(m.Mean, m.SD))), max(rhat, m.RHat)
 		}

@@ -56,20 +56,24 @@ type watched struct {
 	run *run
 }
 
-func (w watched) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	k := w.Sampler.Kernel(d, rule, burnIn)
-	c := &chain{Kernel: k, Generator: k.(mcmc.Generator), run: w.run}
-	w.run.chains = append(w.run.chains, c)
-	return c
-}
+func (w watched) Algorithm() sample.Algorithm { return w.watch(w.Sampler.Algorithm()) }
 
-func (w watched) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
-	p, ok := w.Sampler.(sample.Preparer)
-	if !ok {
-		return w, nil, nil
+func (w watched) watch(a sample.Algorithm) sample.Algorithm {
+	kernel, prepare := a.Kernel, a.Prepare
+	a.Tuned = nil
+	a.Kernel = func(d *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+		k := kernel(d, walk, burnIn)
+		c := &chain{Kernel: k, Generator: k.(mcmc.Generator), run: w.run}
+		w.run.chains = append(w.run.chains, c)
+		return c
 	}
-	s, notes, err := p.Prepare(ctx, d, modes)
-	return watched{s, w.run}, notes, err
+	if prepare != nil {
+		a.Prepare = func(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (sample.Algorithm, error) {
+			b, err := prepare(ctx, d, modes)
+			return w.watch(b), err
+		}
+	}
+	return a
 }
 
 // A chain stores every Thin-th position, those of the burn-in, too. The summary follows

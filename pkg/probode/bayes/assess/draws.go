@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,10 +52,7 @@ func (d *draws) size() int { return len(d.all.Draws[0]) / max(1, d.first) }
 
 // sampler says what has made the draws.
 func (d *draws) sampler() string {
-	if d.result.Sampler == nil {
-		return "another program"
-	}
-	return d.result.Sampler.String()
+	return cmp.Or(d.result.Sampler, "another program")
 }
 
 // A value of the type `sampling` generates draws, and computes the estimates that are

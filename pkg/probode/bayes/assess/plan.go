@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
 // plan holds the posterior, the settings and the setups of an assessment.
@@ -118,7 +119,7 @@ func (pl *plan) checkNoise() error {
 		p.Alpha = 1
 		d, err := bayes.NewDensity(context.Background(), p)
 		if err == nil {
-			err = pl.s.Noise.Check(d)
+			err = sample.Check(pl.s.Noise, d)
 		}
 		if err != nil {
 			return fmt.Errorf("assess: %v: %w", &pl.setups[i], err)

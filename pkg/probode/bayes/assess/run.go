@@ -199,7 +199,7 @@ func (a *assessment) infer(i int) error {
 		return a.ctx.Err()
 	}
 	// Draws that do not represent the reference posterior are a run of their own.
-	apart := a.s.given() && at == a.madeBy && a.y.result.Sampler != nil
+	apart := a.s.given() && at == a.madeBy && a.y.result.Sampler != ""
 	if !x.Noisy && !apart && (f.modes == nil || !f.differs()) {
 		w := cmp.Or(a.weightings[at], &weighting{setup: a.setups[at].Setup, modes: f.modes})
 		err := a.weigh(w, a.y)

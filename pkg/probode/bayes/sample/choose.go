@@ -43,7 +43,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	d, where := len(p.Params), "the given starts"
 	if d > mostTempered {
 		plan.Sampler = Deterministic{}
-		if (NUTS{}).Check(e) == nil {
+		if differentiable(NUTS{}, e) == nil {
 			plan.Sampler = NUTS{}
 		}
 		if from == nil {

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,8 @@ import (
 
 // A Measurement holds the draws that one sampler made from a posterior, and their cost.
 type Measurement struct {
-	// Sampler is the sampler that generated the draws: the given sampler, or the sampler
-	// returned by its method Prepare.
-	Sampler Sampler
+	// Sampler is the name of the sampler that generated the draws: see Algorithm.Name.
+	Sampler string
 	Chains  *mcmc.Chains
 
 	// Solves is the work per draw: the number of solver steps per draw, divided by the
@@ -98,7 +98,7 @@ func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 	kept := len(chains.Draws[0]) * thin
 	all := kept + max(0, job.settings.BurnIn)
 	r := Measurement{
-		Sampler: job.prepared, Chains: chains, Summary: chains.Summary(), ESS: math.Inf(1),
+		Sampler: cmp.Or(job.algorithm.Name, job.sampler.String()), Chains: chains, Summary: chains.Summary(), ESS: math.Inf(1),
 		Solves:  job.solves() / float64(all*len(job.kernels)) * float64(thin),
 		Work:    job.solves(),
 		Seconds: (job.preparing + job.drawing).Seconds(), Preparation: job.preparing.Seconds(),
@@ -119,7 +119,7 @@ func (c Comparison) String() string {
 	rows := [][]string{{"", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s"}, {"", "", "", "draws", "solves", ""}}
 	for _, r := range c {
 		draws := float64(len(r.Chains.Draws) * len(r.Chains.Draws[0]))
-		rows = append(rows, []string{r.Sampler.String(), fmt.Sprintf("%.2f", r.Solves), fmt.Sprintf("%.0f", r.ESS),
+		rows = append(rows, []string{r.Sampler, fmt.Sprintf("%.2f", r.Solves), fmt.Sprintf("%.0f", r.ESS),
 			fmt.Sprintf("%.1f", 1000*r.ESS/draws), fmt.Sprintf("%.1f", 1000*r.ESS/draws/r.Solves), fmt.Sprintf("%.0f", r.ESS/r.Seconds)})
 	}
 	return text.Table(rows, text.First)

@@ -55,7 +55,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%v: no deviation: mean %.4f for %.4f, sd %.4f for %.4f", c.s, m.Mean, c.dist.mean, m.SD, c.dist.sd)
 			}
 		} else {
-			agreeWeighted(t, r.Sampler.String(), r.Chains, c.dist.mean, c.dist.sd)
+			agreeWeighted(t, r.Sampler, r.Chains, c.dist.mean, c.dist.sd)
 		}
 		// A move to where the prior is zero, or past a filter that has died,
 		// takes no solve, so that the bounds need some room below.

@@ -19,9 +19,9 @@ import (
 // error of the solver. Cost: one solve for each draw. Use Deterministic for comparison
 // with other samplers, or if the step is known to be small enough.
 type Deterministic struct {
-	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
-	// tuning.
-	Proposal mcmc.Rule
+	// Proposal proposes moves of θ. Nil stands for mcmc.AdaptiveMetropolis with Pull, and with
+	// the shape of the posterior at its heaviest mode, that learns during the burn-in.
+	Proposal *mcmc.AdaptiveMetropolis
 
 	// Integral, if not nil, replaces the likelihood of the path. The stationary
 	// distribution is then p(θ | Y).
@@ -35,47 +35,41 @@ func (s Deterministic) String() string {
 	return "deterministic"
 }
 
-func (s Deterministic) Proposals() mcmc.Rule { return s.Proposal }
-
-// Check returns an error if the Integral does not apply.
-func (s Deterministic) Check(d *bayes.Density) error {
-	_, err := s.density(d)
-	return err
-}
-
-func (s Deterministic) density(d *bayes.Density) (*bayes.Density, error) {
-	if s.Integral == nil {
-		return d, nil
-	}
-	return d.Integrated(s.Integral)
-}
-
-// Target returns p₀(θ | Y) or, with an Integral, p(θ | Y).
-func (s Deterministic) Target() Target {
+// Algorithm draws from p₀(θ | Y) or, with an Integral, from p(θ | Y).
+func (s Deterministic) Algorithm() Algorithm {
 	if s.Integral != nil {
-		return Marginal
+		return s.integrated()
 	}
-	return Classical
+	return Algorithm{Target: Classical, Walk: s.Proposal,
+		Kernel: func(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+			return &deterministic{newState(e, walk, burnIn, false)}
+		}}
 }
 
-// Prepare adds a note if the size of the measurement errors is an unknown parameter. With
-// large steps, an uncertain solution may fit the random errors of the data, so that the
-// size of these errors is underestimated.
-func (s Deterministic) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (Sampler, []string, error) {
-	spreads := slices.Sorted(maps.Keys(d.Posterior().Spreads()))
-	if s.Integral == nil || len(spreads) == 0 {
-		return s, nil, nil
+// integrated returns an error from Check if the Integral does not apply. A note is added if
+// the size of the measurement errors is an unknown parameter. With large steps, an uncertain
+// solution may fit the random errors of the data, so that the size of these errors is
+// underestimated.
+func (s Deterministic) integrated() Algorithm {
+	a := Algorithm{Target: Marginal, Walk: s.Proposal,
+		Check: func(d *bayes.Density) error {
+			_, err := d.Integrated(s.Integral)
+			return err
+		},
+		Kernel: func(d *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+			e, err := d.Integrated(s.Integral)
+			if err != nil {
+				panic("sample: " + err.Error()) // Check found no error
+			}
+			return &deterministic{newState(e, walk, burnIn, false)}
+		}}
+	a.Prepare = func(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (Algorithm, error) {
+		if spreads := slices.Sorted(maps.Keys(d.Posterior().Spreads())); len(spreads) > 0 {
+			a.Notes = []string{fmt.Sprintf("the size of the measurement errors is unknown (%s). If the step is coarse, the solution computed by %v may fit the noise in the data, so that the measurement errors seem too small: sample again with half the step, and compare the draws", strings.Join(spreads, ", "), s)}
+		}
+		return a, nil
 	}
-	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s). If the step is coarse, the solution computed by %v may fit the noise in the data, so that the measurement errors seem too small: sample again with half the step, and compare the draws", strings.Join(spreads, ", "), s)}, nil
-}
-
-// Kernel returns the kernel of one chain.
-func (s Deterministic) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	e, err := s.density(e)
-	if err != nil {
-		panic("sample: " + err.Error()) // Check found no error
-	}
-	return &deterministic{newState(e, rule, burnIn, false)}
+	return a
 }
 
 type deterministic struct{ *state }

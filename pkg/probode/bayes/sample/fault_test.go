@@ -84,8 +84,13 @@ func TestPanicsKeepDraws(t *testing.T) {
 // careless is a sampler whose kernel panics.
 type careless struct{ sample.Deterministic }
 
-func (s careless) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	return &carelessKernel{Kernel: s.Deterministic.Kernel(d, rule, burnIn)}
+func (s careless) Algorithm() sample.Algorithm {
+	a := s.Deterministic.Algorithm()
+	kernel := a.Kernel
+	a.Kernel = func(d *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+		return &carelessKernel{Kernel: kernel(d, walk, burnIn)}
+	}
+	return a
 }
 
 type carelessKernel struct {

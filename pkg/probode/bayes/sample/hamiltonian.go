@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,59 +40,68 @@ import (
 // Stationary distribution: p(θ, ξ | Y). Cost: in general, three to six gradients for each
 // draw. If the approximation is good, most draws need only one solve, and no gradient.
 // The zero value is ready for use.
-type Hamiltonian struct {
-	gaussian *gaussian // found by Prepare
-}
+type Hamiltonian struct{}
 
 func (Hamiltonian) String() string { return "hamiltonian" }
 
-func (s Hamiltonian) Check(d *bayes.Density) error { return noisy(s, d) }
-
-// Target returns p(θ, ξ | Y).
-func (Hamiltonian) Target() Target { return Joint }
-
-// BurnIn returns 300. The number of burn-in iterations need not increase with the number
-// of parameters, because the shape of the posterior near the mode is known.
-func (Hamiltonian) BurnIn(int) int { return 300 }
-
-// Prepare computes the Gaussian approximation of the posterior.
-func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
-	instead := func(why string) (Sampler, []string, error) {
-		sampler, notes, err := PCNWithinGibbs{}.Prepare(ctx, d, modes)
-		return sampler, append([]string{"pcn draws θ and ξ in turn, because " + why}, notes...), err
+// Algorithm draws from p(θ, ξ | Y).
+func (s Hamiltonian) Algorithm() Algorithm {
+	a := Algorithm{Target: Joint, BurnIn: func(int) int { return 300 }, Tuned: tunedLeap,
+		Check: func(d *bayes.Density) error { return noisy(s, d) }}
+	a.Prepare = func(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Algorithm, error) {
+		g, why, err := s.approximate(ctx, d, modes)
+		switch {
+		case err != nil:
+			return a, err
+		case why != "":
+			b, err := PCNWithinGibbs{}.Algorithm().Prepare(ctx, d, modes)
+			b.Name = PCNWithinGibbs{}.String()
+			b.Notes = append([]string{"pcn draws θ and ξ in turn, because " + why}, b.Notes...)
+			return b, err
+		}
+		theta := make([]float64, d.Dim())
+		d.Clone().Constrain(theta, g.mean[:len(theta)])
+		a.Notes = []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s; the data are informative about %d directions of ξ", d.Posterior().Format(theta), len(g.blocks))}
+		a.Kernel = func(e *bayes.Density, _ mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+			k := newHamiltonian(e, g, g.precision(), e.Dim(), burnIn)
+			k.dxi, k.xi = make([]float64, e.NoiseLen()), make([]float64, e.NoiseLen())
+			return k
+		}
+		return a, nil
 	}
+	return a
+}
+
+// approximate returns the Gaussian approximation of the posterior, or says why there is
+// none that is of use. If the search for modes fails, that is a reason and no error, because
+// the caller may have supplied the starting points.
+func (Hamiltonian) approximate(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (g *gaussian, why string, err error) {
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
-	// If the search for modes fails, the run continues with PCNWithinGibbs, because the
-	// caller may have supplied the starting points.
 	found, err := modes()
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
+		return nil, "", ctx.Err()
 	case err != nil || found.Highest().U == nil:
-		return instead("no mode was found")
+		return nil, "no mode was found", nil
 	case len(heavy(found)) > 1:
-		return instead("the posterior has several modes, and the proposals of pcn can jump between them")
+		return nil, "the posterior has several modes, and one Gaussian approximation does not describe them", nil
 	}
 	m := found.Highest()
 	grad, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
 	if _, err := e.Gradient(grad, make([]float64, len(xi)), m.U, xi); errors.Is(err, errors.ErrUnsupported) {
-		return instead(fmt.Sprintf("the solutions computed by %v have no gradient with respect to ξ", p.Setup))
+		return nil, fmt.Sprintf("the solutions computed by %v have no gradient with respect to ξ", p.Setup), nil
 	}
-	s.gaussian = findInformed(ctx, e, m.U)
-	switch err := e.Err(); {
-	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
+	g = findInformed(ctx, e, m.U)
+	switch err := cmp.Or(ctx.Err(), e.Err()); {
 	case err != nil:
-		return nil, nil, err
-	case s.gaussian == nil:
-		return instead("no Gaussian approximation of the posterior of θ and ξ was found")
-	case m.Cov != nil && s.gaussian.widens(m.Cov) < littleWider:
-		return instead("the solver's noise hardly widens the posterior of θ, so moves without gradients are cheaper")
+		return nil, "", err
+	case g == nil:
+		why = "no Gaussian approximation of the posterior of θ and ξ was found"
+	case m.Cov != nil && g.widens(m.Cov) < littleWider:
+		why = "the solver's noise hardly widens the posterior of θ, so moves without gradients are cheaper"
 	}
-	theta := make([]float64, len(p.Params))
-	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s; the data are informative about %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return g, why, nil
 }
 
 // Moving θ and ξ together is worthwhile only if noise increases the variance of some
@@ -150,13 +160,6 @@ func (g *gaussian) precision() *mat.SymDense {
 	var out mat.SymDense
 	out.SymOuterK(1, mat.NewTriDense(g.u.N, mat.Upper, g.u.Data).T())
 	return &out
-}
-
-// Kernel returns the kernel of one chain.
-func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
-	k := newHamiltonian(e, s.gaussian, s.gaussian.precision(), e.Dim(), burnIn)
-	k.dxi, k.xi = make([]float64, e.NoiseLen()), make([]float64, e.NoiseLen())
-	return k
 }
 
 // newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel estimates the
@@ -234,8 +237,8 @@ func (k *hamiltonian) Generate(dst []float64) {
 	k.e.Generate(dst, logp, k.Position(), k.e.Expected())
 }
 
-func (k *hamiltonian) Tuned() (what, value string) {
-	size, turning := k.kernel.Leap()
+func tunedLeap(k mcmc.Kernel) (what, value string) {
+	size, turning := k.(*hamiltonian).kernel.Leap()
 	value = fmt.Sprintf("%.2g", size)
 	if turning > 0 {
 		value += fmt.Sprintf(", with %.0f %% rotations", 100*turning)

@@ -160,7 +160,6 @@ type scripted struct {
 	forget bool
 }
 
-func (s scripted) New(int, int) mcmc.Proposal     { return s }
 func (s scripted) Observe([]float64, float64)     {}
 func (s scripted) State(*mcmc.Archive)            {}
 func (s scripted) ratio(from, to int) (l float64) { return math.Log(s.q[to][from] / s.q[from][to]) }
@@ -285,8 +284,8 @@ func TestInvariance(t *testing.T) {
 		rule  scripted
 		sound bool
 	}{{"", rule, true}, {", forgetful", wrong, false}} {
-		det := Deterministic{}.Kernel(e, c.rule, 0).(*deterministic)
-		det.chance = b
+		det := Deterministic{}.Algorithm().Kernel(e, mcmc.AdaptiveMetropolis{}, 0).(*deterministic)
+		det.chance, det.walk = b, c.rule
 		zero := make([]float64, 4) // ξ = 0
 		for i := range zero {
 			zero[i] = toyPrior[i] * toyLike[3*i+1]
@@ -294,7 +293,8 @@ func TestInvariance(t *testing.T) {
 		check("deterministic"+c.name, zero, transitions(b, 4, func(i int) { det.at(i, 1) },
 			func() { det.Step(nil) }, func() int { return int(det.theta[0]) }), c.sound)
 
-		k := newPCN(e, c.rule, 0)
+		k := newPCN(e, mcmc.AdaptiveMetropolis{}, 0)
+		k.walk = c.rule
 		check("θ | ξ"+c.name, joined(), noise(k.state, func() { k.moveTheta(nil) }), c.sound)
 		check("pcn"+c.name, joined(), noise(k.state, func() { k.Step(nil) }), c.sound)
 		check("ξ | θ", joined(), noise(k.state, k.crank), true)
@@ -314,8 +314,8 @@ func TestInvariance(t *testing.T) {
 		for i := range pi {
 			pi[i] = toyPrior[i/9] * toyNoise[i/3%3] * toyNoise[i%3] * estimate(i)
 		}
-		cor := PseudoMarginal{Particles: 2, Correlation: 0.5}.Kernel(e, c.rule, 0).(*pseudoMarginal)
-		cor.chance = b
+		cor := PseudoMarginal{Particles: 2, Correlation: 0.5}.Algorithm().Kernel(e, mcmc.AdaptiveMetropolis{}, 0).(*pseudoMarginal)
+		cor.chance, cor.walk = b, c.rule
 		p := transitions(b, 36, func(i int) {
 			cor.at(i/9, 1)
 			cor.kept[0], cor.kept[1], cor.kept[2] = float64(i/3%3-1), float64(i%3-1), 0 // the last is not used
@@ -342,8 +342,8 @@ func TestInvariance(t *testing.T) {
 			merged[index(i/9, estimate(i))] += pi[i]
 		}
 		merged = merged[:len(states)]
-		pm := PseudoMarginal{Particles: 2}.Kernel(e, c.rule, 0).(*pseudoMarginal)
-		pm.chance = b
+		pm := PseudoMarginal{Particles: 2}.Algorithm().Kernel(e, mcmc.AdaptiveMetropolis{}, 0).(*pseudoMarginal)
+		pm.chance, pm.walk = b, c.rule
 		p = transitions(b, len(states), func(i int) {
 			pm.at(int(states[i][0]), 1)
 			pm.ll = math.Log(states[i][1])
@@ -371,8 +371,8 @@ func TestInvarianceOfRedrawOnAccept(t *testing.T) {
 	for _, q := range [][][]float64{toyMove, lazy, local} {
 		b := &branches{}
 		e := toy(t, &toyLike)
-		k := RedrawOnAccept{}.Kernel(e, scripted{b: b, q: q}, 0).(*redraw)
-		k.chance = b
+		k := RedrawOnAccept{}.Algorithm().Kernel(e, mcmc.AdaptiveMetropolis{}, 0).(*redraw)
+		k.chance, k.walk = b, scripted{b: b, q: q}
 		p := transitions(b, 12, func(i int) { k.at(i/3, i%3) }, func() { k.Step(nil) },
 			func() int { return 3*int(k.theta[0]) + int(k.xi[0]) + 1 })
 
@@ -556,7 +556,7 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 		}
 		theta := []float64{0.6, 1.8}
 		exact, mean := marginal(t, e, theta)
-		k := s.Kernel(e, scripted{}, 0).(*pseudoMarginal)
+		k := s.Algorithm().Kernel(e, mcmc.AdaptiveMetropolis{}, 0).(*pseudoMarginal)
 		k.source.Seed(1, 2)
 		var sum, squares [4]float64
 		for range n {
@@ -605,8 +605,8 @@ func TestFilterBeatsWholePaths(t *testing.T) {
 		return squares - sum*sum
 	}
 	// The variances are known to 2√(2/2000) = 6 % or so, and differ fourfold.
-	f := variance(PseudoMarginal{Particles: 50}.Kernel(e, scripted{}, 0).(*pseudoMarginal).state)
-	i := variance(PseudoMarginal{Particles: 50, Expected: true}.Kernel(e, scripted{}, 0).(*pseudoMarginal).state)
+	f := variance(PseudoMarginal{Particles: 50}.Algorithm().Kernel(e, mcmc.AdaptiveMetropolis{}, 0).(*pseudoMarginal).state)
+	i := variance(PseudoMarginal{Particles: 50, Expected: true}.Algorithm().Kernel(e, mcmc.AdaptiveMetropolis{}, 0).(*pseudoMarginal).state)
 	t.Logf("variance of log p̂: %.3g by the filter, %.3g by whole paths", f, i)
 	if f > i/1.5 {
 		t.Errorf("variance of log p̂ is %.3g by the filter and %.3g by whole paths", f, i)
@@ -630,7 +630,7 @@ func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job.rule = rule
+		job.algorithm.Walk = &rule
 		source := rand.NewPCG(1, 1)
 		rng := rand.New(source)
 		a := job.kernel(0)
@@ -688,7 +688,7 @@ func TestFilterKeepsThePast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := PseudoMarginal{Particles: 20}.Kernel(e, scripted{}, 0).(*pseudoMarginal)
+		k := PseudoMarginal{Particles: 20}.Algorithm().Kernel(e, mcmc.AdaptiveMetropolis{}, 0).(*pseudoMarginal)
 		k.source.Seed(1, 2)
 		var out []float64
 		for range 10 {

@@ -31,20 +31,39 @@ type NUTS struct {
 	// Accept is the mean probability of acceptance for which the step size is tuned; zero
 	// means 0.8.
 	Accept float64
-
-	// The fields `mean` and `cov` describe the Gaussian approximation at a mode that Prepare
-	// finds.
-	mean []float64
-	cov  mat.Symmetric
 }
 
 func (NUTS) String() string { return "nuts" }
 
-// Target returns p₀(θ | Y).
-func (NUTS) Target() Target { return Classical }
+// Algorithm draws from p₀(θ | Y). The initial mass matrix comes from the shape of the
+// posterior at the highest mode. In a hierarchical model, most of the posterior probability
+// is far from the mode. After each window of the burn-in, the kernel therefore computes a
+// new mass matrix from the Fisher information at the mean of the draws in the window.
+func (s NUTS) Algorithm() Algorithm {
+	a := Algorithm{Target: Classical, Quantities: mcmc.NUTSQuantities(), Check: s.check,
+		// The shape of the posterior near the mode is known, for any number of parameters.
+		BurnIn: func(int) int { return 150 }}
+	a.Prepare = func(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Algorithm, error) {
+		var highest bayes.Mode
+		if found, err := modes(); err == nil && found.Highest().Shape != nil {
+			highest = *found.Highest()
+		}
+		a.Kernel = func(e *bayes.Density, _ mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+			nuts := &mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: highest.U, CovAt: shapeAt(e),
+				Target: func(grad, u []float64) (float64, error) { return e.Gradient(grad, nil, u, nil) }}
+			if highest.Shape != nil {
+				nuts.Cov = highest.Shape
+			}
+			k := newNatural(e)
+			k.unconstrained = nuts
+			return &k
+		}
+		return a, ctx.Err()
+	}
+	return a
+}
 
-// Check returns an error if no gradient can be computed, or if Accept is out of range.
-func (s NUTS) Check(d *bayes.Density) error {
+func (s NUTS) check(d *bayes.Density) error {
 	if !(s.Accept >= 0 && s.Accept < 1) {
 		return fmt.Errorf("sample: %v: Accept is %g: want a number ≥ 0 and < 1", s, s.Accept)
 	}
@@ -64,38 +83,6 @@ func differentiable(s Sampler, d *bayes.Density) error {
 		return fmt.Errorf("sample: %v: the solutions computed by %v have no derivatives with respect to θ: use a method such as RK4 or Radau5, with fixed steps or with error control", s, e.Posterior().Setup)
 	}
 	return nil
-}
-
-// Prepare computes the initial mass matrix from the shape of the posterior at the highest
-// mode. In a hierarchical model, most of the posterior probability is far from the mode.
-// After each window of the burn-in, the kernel computes a new mass matrix from the Fisher
-// information at the mean of the draws in the window.
-func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
-	found, err := modes()
-	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
-	}
-	if err == nil {
-		if m := found.Highest(); m.Shape != nil {
-			s.mean, s.cov = m.U, m.Shape
-		}
-	}
-	return s, nil, nil
-}
-
-// Quantities returns the names of the statistics that NUTS adds to each draw.
-func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
-
-// BurnIn returns 150. The number of burn-in iterations need not increase with the number
-// of parameters, because the shape of the posterior near the mode is known.
-func (NUTS) BurnIn(int) int { return 150 }
-
-// Kernel returns the kernel of one chain.
-func (s NUTS) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
-	k := newNatural(e)
-	k.unconstrained = &mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov, CovAt: shapeAt(e),
-		Target: func(grad, u []float64) (float64, error) { return e.Gradient(grad, nil, u, nil) }}
-	return &k
 }
 
 // shapeAt returns a function that computes the inverse of the Fisher information at u.

@@ -42,9 +42,9 @@ import (
 // During burn-in, the step size β of the moves of ξ is tuned so that a quarter of them
 // are accepted. After burn-in, β stays fixed. The zero value is ready for use.
 type PCNWithinGibbs struct {
-	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
-	// tuning.
-	Proposal mcmc.Rule
+	// Proposal proposes moves of θ. Nil stands for mcmc.AdaptiveMetropolis with Pull, and with
+	// the shape of the posterior at its heaviest mode, that learns during the burn-in.
+	Proposal *mcmc.AdaptiveMetropolis
 
 	// Blocks is the number of time intervals over which ξ is summed for the joint moves.
 	// If Blocks is zero, there are as many intervals as possible, up to 40 intervals and
@@ -53,20 +53,33 @@ type PCNWithinGibbs struct {
 	// intervals are possible. More intervals than the default are useful if the noise is
 	// large.
 	Blocks int
-
-	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none
 }
 
-func (PCNWithinGibbs) String() string         { return "pcn" }
-func (s PCNWithinGibbs) Proposals() mcmc.Rule { return s.Proposal }
+func (PCNWithinGibbs) String() string { return "pcn" }
 
-func (s PCNWithinGibbs) Check(d *bayes.Density) error { return noisy(s, d) }
+// Algorithm draws from p(θ, ξ | Y).
+func (s PCNWithinGibbs) Algorithm() Algorithm {
+	a := Algorithm{Target: Joint, Walk: s.Proposal,
+		Check: func(d *bayes.Density) error { return noisy(s, d) },
+		Tuned: func(k mcmc.Kernel) (what, value string) { return k.(*pcn).tuned() }}
+	a.Prepare = func(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Algorithm, error) {
+		g, notes, err := s.prepare(ctx, d, modes)
+		a.Notes = notes
+		a.Kernel = func(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+			k := newPCN(e, walk, burnIn)
+			if g != nil {
+				k.joint = newJoint(g)
+			}
+			return k
+		}
+		return a, err
+	}
+	return a
+}
 
-// Target returns p(θ, ξ | Y).
-func (s PCNWithinGibbs) Target() Target { return Joint }
-
-// Prepare computes the Gaussian approximation for the joint moves.
-func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
+// prepare computes the Gaussian approximation for the joint moves; nil means that there are
+// none.
+func (s PCNWithinGibbs) prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (*gaussian, []string, error) {
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
 	blocks := s.Blocks
@@ -82,13 +95,14 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 		}
 	}
 	if blocks <= 0 {
-		return s, nil, nil
+		return nil, nil, nil
 	}
 	// If the search for modes fails, the run continues, because the caller may have
 	// supplied the starting points. Only the cancellation of ctx ends the run.
 	found, err := modes()
+	var g *gaussian
 	if err == nil && found.Highest().U != nil {
-		s.gaussian = findGaussian(ctx, e, found.Highest().U, shape.Blocks(e, blocks))
+		g = findGaussian(ctx, e, found.Highest().U, shape.Blocks(e, blocks))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -96,27 +110,18 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 	if err := e.Err(); err != nil {
 		return nil, nil, err
 	}
-	if s.gaussian == nil {
-		return s, []string{"there are no joint moves of θ and ξ, because no Gaussian approximation of their posterior was found"}, nil
+	if g == nil {
+		return nil, []string{"there are no joint moves of θ and ξ, because no Gaussian approximation of their posterior was found"}, nil
 	}
 	theta := make([]float64, len(p.Params))
-	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("joint moves of θ and ξ use a Gaussian approximation of the posterior around %s; the approximation describes ξ by %d sums of elements of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
-}
-
-// Kernel returns the kernel of one chain.
-func (s PCNWithinGibbs) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	k := newPCN(e, rule, burnIn)
-	if s.gaussian != nil {
-		k.joint = newJoint(s.gaussian)
-	}
-	return k
+	e.Constrain(theta, g.mean[:len(theta)])
+	return g, []string{fmt.Sprintf("joint moves of θ and ξ use a Gaussian approximation of the posterior around %s; the approximation describes ξ by %d sums of elements of ξ", p.Format(theta), len(g.blocks))}, nil
 }
 
 // newPCN returns the kernel without joint moves.
-func newPCN(e *bayes.Density, rule mcmc.Rule, burnIn int) *pcn {
-	k := &pcn{state: newState(e, rule, burnIn, true), left: burnIn,
-		beta: tuned{step: 0.1}, b: tuned{step: 0.5}}
+func newPCN(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) *pcn {
+	k := &pcn{state: newState(e, walk, burnIn, true), left: burnIn,
+		beta: tunedStep{step: 0.1}, b: tunedStep{step: 0.5}}
 	k.next = make([]float64, len(k.xi))
 	return k
 }
@@ -125,10 +130,10 @@ type pcn struct {
 	*state
 	next []float64 // proposed ξ
 	left int       // number of remaining iterations of burn-in
-	beta tuned
+	beta tunedStep
 
 	joint both // moves of θ and ξ at once; may be nil
-	b     tuned
+	b     tunedStep
 	turn  int // 1 if the next move of ξ is a joint one
 }
 
@@ -183,14 +188,14 @@ func (k *pcn) moveBoth() {
 	}
 }
 
-// tuned holds a step size that is tuned during the run. The logarithm of the step size is
+// tunedStep holds a step size that is tuned during the run. The logarithm of the step size is
 // adapted by the method of Robbins and Monro so that a quarter of the moves are accepted.
-type tuned struct {
+type tunedStep struct {
 	step float64 // in (0, 1]
 	n    int     // number of moves so far
 }
 
-func (t *tuned) learn(accepted bool) {
+func (t *tunedStep) learn(accepted bool) {
 	t.n++
 	a := -0.25
 	if accepted {
@@ -199,7 +204,7 @@ func (t *tuned) learn(accepted bool) {
 	t.step = min(1, t.step*math.Exp(a*4/math.Pow(float64(t.n), 0.6)))
 }
 
-func (t *tuned) State(a *mcmc.Archive) {
+func (t *tunedStep) State(a *mcmc.Archive) {
 	a.Float(&t.step)
 	a.Int(&t.n)
 }
@@ -212,7 +217,7 @@ func (k *pcn) State(a *mcmc.Archive) {
 	a.Int(&k.left)
 }
 
-func (k *pcn) Tuned() (what, value string) {
+func (k *pcn) tuned() (what, value string) {
 	if k.joint != nil {
 		return "step size β of the moves of ξ and step size b of the joint moves", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
 	}

@@ -43,9 +43,9 @@ import (
 // the number of pieces that the solver computed, and Stats.Latent.Failed is the number of
 // pieces at which the solver failed.
 type PseudoMarginal struct {
-	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
-	// tuning.
-	Proposal mcmc.Rule
+	// Proposal proposes moves of θ. Nil stands for mcmc.AdaptiveMetropolis with Pull, and with
+	// the shape of the posterior at its heaviest mode, that learns during the burn-in.
+	Proposal *mcmc.AdaptiveMetropolis
 
 	// Particles is the number of paths. If Particles is zero, each chain tunes the number
 	// of paths during the first half of the burn-in, so that the variance of log p̂ at
@@ -94,9 +94,7 @@ func (s PseudoMarginal) String() string {
 	return "pseudo-marginal"
 }
 
-func (s PseudoMarginal) Proposals() mcmc.Rule { return s.Proposal }
-
-func (s PseudoMarginal) Check(d *bayes.Density) error {
+func (s PseudoMarginal) check(d *bayes.Density) error {
 	if !(s.Correlation >= 0 && s.Correlation < 1) || s.Particles < 0 || s.Expected && s.Correlation > 0 {
 		return fmt.Errorf("sample: PseudoMarginal.Correlation is %g and PseudoMarginal.Particles is %d: want Correlation in [0, 1), 0 if Expected is true, and Particles ≥ 0", s.Correlation, s.Particles)
 	}
@@ -125,18 +123,21 @@ const (
 	pairs           = 40
 )
 
-// Target returns p(θ | Y), or NoTarget if Expected is true. With each draw of θ, a path is
-// drawn from p(Z | θ, Y).
-func (s PseudoMarginal) Target() Target {
+// Algorithm draws from p(θ | Y), or has NoTarget if Expected is true. With each draw of θ, a
+// path is drawn from p(Z | θ, Y).
+func (s PseudoMarginal) Algorithm() Algorithm {
+	a := Algorithm{Target: Marginal, Walk: s.Proposal, Check: s.check, Kernel: s.kernel,
+		Tuned: func(k mcmc.Kernel) (what, value string) {
+			return "paths of an estimate", fmt.Sprint(k.(*pseudoMarginal).particles)
+		}}
 	if s.Expected {
-		return NoTarget
+		a.Target = NoTarget
 	}
-	return Marginal
+	return a
 }
 
-// Kernel returns the kernel of one chain.
-func (s PseudoMarginal) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Expected || s.Particles > 0}
+func (s PseudoMarginal) kernel(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+	k := &pseudoMarginal{state: newState(e, walk, burnIn, false), fixed: s.Expected || s.Particles > 0}
 	k.estimator = newEstimator(k.state, s.Correlation > 0, s.Expected)
 	k.like, k.begin = k.estimator.logLikelihood, k.drawU
 	k.move = math.Sqrt((1 - s.Correlation) * (1 + s.Correlation))
@@ -278,8 +279,4 @@ func (k *pseudoMarginal) State(a *mcmc.Archive) {
 	a.Int(&k.n)
 	a.Int(&k.count)
 	a.Floats(k.pairs[:])
-}
-
-func (k *pseudoMarginal) Tuned() (what, value string) {
-	return "paths of an estimate", fmt.Sprint(k.particles)
 }

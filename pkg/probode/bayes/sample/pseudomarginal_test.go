@@ -122,7 +122,7 @@ func TestPathsThatFail(t *testing.T) {
 				t.Fatalf("%v: θ = %g was accepted", s, d[0])
 			}
 		}
-		if s.Target() == sample.Marginal { // 4 checks of 7e-6
+		if s.Algorithm().Target == sample.Marginal { // 4 checks of 7e-6
 			agree(t, s.String(), c, -0.5, math.Sqrt(1./12))
 		}
 	}

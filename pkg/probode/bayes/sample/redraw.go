@@ -21,21 +21,20 @@ import (
 // Use RedrawOnAccept to reproduce the results of Teymur et al. (2018); for inference, use
 // PCNWithinGibbs.
 type RedrawOnAccept struct {
-	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
-	// tuning.
-	Proposal mcmc.Rule
+	// Proposal proposes moves of θ. Nil stands for mcmc.AdaptiveMetropolis with Pull, and with
+	// the shape of the posterior at its heaviest mode, that learns during the burn-in.
+	Proposal *mcmc.AdaptiveMetropolis
 }
 
-func (RedrawOnAccept) String() string                 { return "paper" }
-func (s RedrawOnAccept) Proposals() mcmc.Rule         { return s.Proposal }
-func (s RedrawOnAccept) Check(d *bayes.Density) error { return noisy(s, d) }
+func (RedrawOnAccept) String() string { return "paper" }
 
-// Target returns NoTarget, because the stationary distribution depends on the proposal.
-func (s RedrawOnAccept) Target() Target { return NoTarget }
-
-// Kernel returns the kernel of one chain.
-func (RedrawOnAccept) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	return &redraw{newState(e, rule, burnIn, true)}
+// Algorithm has NoTarget, because the stationary distribution depends on the proposal.
+func (s RedrawOnAccept) Algorithm() Algorithm {
+	return Algorithm{Target: NoTarget, Walk: s.Proposal,
+		Check: func(d *bayes.Density) error { return noisy(s, d) },
+		Kernel: func(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
+			return &redraw{newState(e, walk, burnIn, true)}
+		}}
 }
 
 type redraw struct{ *state }

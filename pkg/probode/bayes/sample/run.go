@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
@@ -32,7 +33,7 @@ import (
 // at draws from the prior if no mode is found. A note in Chains.Notes says where the
 // chains start. To start at draws from the prior even if modes can be found, let s.Start
 // call Posterior.DrawPrior. If s.BurnIn is zero, the burn-in has 1000 iterations plus 250
-// for each parameter, unless the sampler is a Learner. s.Names is ignored: the parameters
+// for each parameter, unless the sampler has its own number. s.Names is ignored: the parameters
 // have the names in p. A move to a θ at which the equations cannot be solved is rejected
 // and counted as failed.
 //
@@ -56,10 +57,9 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settin
 type job struct {
 	p         *bayes.Posterior
 	bound     *bayes.Density // each chain has a clone of it
-	sampler   Sampler        // the sampler as the caller gave it
-	prepared  Sampler        // makes the kernels
+	sampler   Sampler
+	algorithm Algorithm
 	settings  mcmc.Settings
-	rule      mcmc.Rule
 	notes     []string
 	kernels   []*guard
 	densities []*bayes.Density
@@ -82,17 +82,10 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if err != nil {
 		return nil, err
 	}
-	s.Names, s.Generated = p.Names(), e.Quantities()
-	if err := sampler.Check(e); err != nil {
+	if err := Check(sampler, e); err != nil {
 		return nil, err
 	}
-	if g, ok := sampler.(Quantifier); ok {
-		s.Generated = slices.Insert(s.Generated, 1, g.Quantities()...)
-	}
-	usual := s.BurnIn == 0
-	if usual {
-		s.BurnIn = burnIn(sampler, p)
-	}
+	a := sampler.Algorithm()
 	complete := s
 	if s.Start == nil { // the starts around the modes are not known yet
 		complete.Start = func(int, *rand.Rand) []float64 { return nil }
@@ -100,39 +93,35 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if complete, err = complete.WithDefaults(); err != nil {
 		return nil, err
 	}
-	j := &job{p: p, bound: e, sampler: sampler, prepared: sampler, settings: s}
-	if a, ok := sampler.(Proposer); ok {
-		j.rule = a.Proposals()
-	}
-	j.full = e.Steps()
+	j := &job{p: p, bound: e, sampler: sampler, settings: s, full: e.Steps()}
 	if held := p.Held(); held != "" {
 		j.notes = append(j.notes, held)
 	}
-	if s.Start == nil || j.rule == nil {
+	if s.Start == nil || a.Walk == nil {
 		if j.modes, err = findModes(ctx, p, s, s.Start == nil); err != nil {
 			return nil, err
-		}
-		if j.rule == nil {
-			j.rule = proposal(heavy(j.modes))
 		}
 	}
 	if s.Start == nil {
 		start, note := starts(e, j.modes, complete.Chains)
 		j.settings.Start, j.notes = start, append(j.notes, note)
 	}
-	if f, ok := sampler.(Preparer); ok {
-		prepared, notes, err := f.Prepare(ctx, e, func() (*bayes.Modes, error) {
+	if a.Prepare != nil {
+		if a, err = a.Prepare(ctx, e, func() (*bayes.Modes, error) {
 			if j.modes = cmp.Or(j.modes, p.Modes); j.modes != nil {
 				return j.modes, nil
 			}
 			return modes.Find(ctx, p, modes.Settings{Seed: s.Seed})
-		})
-		if err != nil {
+		}); err != nil {
 			return nil, err
 		}
-		j.prepared, j.notes = prepared, append(j.notes, notes...)
-		if usual {
-			j.settings.BurnIn = burnIn(prepared, p)
+	}
+	j.algorithm, j.notes = a, append(j.notes, a.Notes...)
+	j.settings.Names, j.settings.Generated = p.Names(), slices.Insert(e.Quantities(), 1, a.Quantities...)
+	if s.BurnIn == 0 {
+		j.settings.BurnIn = 1000 + 250*len(p.Params)
+		if a.BurnIn != nil {
+			j.settings.BurnIn = a.BurnIn(len(p.Params))
 		}
 	}
 	j.preparing = time.Since(begin)
@@ -141,14 +130,6 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
-}
-
-// burnIn returns the default number of burn-in iterations of a sampler.
-func burnIn(s Sampler, p *bayes.Posterior) int {
-	if g, ok := s.(Learner); ok {
-		return g.BurnIn(len(p.Params))
-	}
-	return 1000 + 250*len(p.Params)
 }
 
 // After the context is cancelled, an iteration in progress has the time `grace` to
@@ -224,37 +205,59 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 			return chains, err
 		}
 		chains.Notes = append(chains.Notes, notes...)
-		chains.Notes = append(chains.Notes, j.visits(chains)...)
+		known := *j.p
+		known.Modes = j.modes
+		chains.Notes = append(chains.Notes, Visits(&known, j.sampler, chains)...)
 	}
 	return chains, err
 }
 
-// For each mode with a mass above leastMass, visits reports the fraction of the draws
-// that lie in this mode. visits also warns about modes without draws. If the target is
-// Classical, there is also a warning about modes with far more or far fewer draws than
-// their Gaussian approximations predict. For other targets, visits() does not compare the
-// draws with the approximations, because noise in the model may shift modes or raise the
-// density between the modes.
-func (j *job) visits(chains *mcmc.Chains) []string {
-	if j.modes == nil || len(heavy(j.modes)) < 2 {
+// Visits returns notes about the draws in each of the modes p.Modes; it returns none if
+// fewer than two of them have a mass above 0.01. A note that begins with "warning: " is
+// about a mode without draws, or about chains that stay in one mode. If the Target of the
+// sampler is Classical, it can also be about modes with far more or far fewer draws than
+// their Gaussian approximations predict. Noise in the model may shift modes or raise the
+// density between them.
+func Visits(p *bayes.Posterior, sampler Sampler, chains *mcmc.Chains) []string {
+	if p.Modes == nil || len(heavy(p.Modes)) < 2 || len(chains.Draws) == 0 {
 		return nil
 	}
-	shares, err := modes.Shares(j.p, j.modes, chains)
+	in, err := modes.Assign(p, p.Modes, chains)
 	if err != nil {
 		return nil
 	}
+	shares := make([]float64, len(p.Modes.Modes))
+	for _, c := range in {
+		for _, k := range c {
+			if k >= 0 {
+				shares[k] += 1 / float64(len(in)*len(c))
+			}
+		}
+	}
 	var notes, all []string
-	for k, m := range j.modes.Modes {
+	for k, m := range p.Modes.Modes {
 		if m.Mass <= leastMass || m.Cov == nil {
 			continue
 		}
-		all = append(all, fmt.Sprintf("%.3g at %s", shares[k], j.p.Format(m.Theta)))
+		all = append(all, fmt.Sprintf("%.3g at %s", shares[k], p.Format(m.Theta)))
 		switch odds := shares[k] / (1 - shares[k]) / (m.Mass / (1 - m.Mass)); {
 		case shares[k] == 0:
-			notes = append(notes, fmt.Sprintf("warning: no draw lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
-		case (odds < 1./3 || odds > 3) && j.sampler.Target() == Classical:
-			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws lie in the mode at %s, but the Gaussian approximations of the modes predict %.3g: if R̂ is close to 1, trust the draws", shares[k], j.p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: no draw lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", p.Format(m.Theta), m.Mass))
+		case (odds < 1./3 || odds > 3) && sampler.Algorithm().Target == Classical:
+			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws lie in the mode at %s, but the Gaussian approximations of the modes predict %.3g: if R̂ is close to 1, trust the draws", shares[k], p.Format(m.Theta), m.Mass))
 		}
+	}
+	// A chain of n independent draws would stay in a mode of mass m with probability mⁿ.
+	const rare = -7 // logarithm of 1e-3
+	stay := 0
+	for _, c := range in {
+		at := slices.Max(c)
+		if at >= 0 && slices.Min(c) == at && float64(len(c))*math.Log(p.Modes.Modes[at].Mass) < rare {
+			stay++
+		}
+	}
+	if stay > 0 {
+		notes = append(notes, fmt.Sprintf("warning: %d of %d chains stay in one of %d known modes, so the share of the draws in each mode depends on the starting points: use tempering", stay, len(in), len(all)))
 	}
 	return append([]string{"share of the draws in each mode: " + strings.Join(all, ", ")}, notes...)
 }
@@ -318,8 +321,14 @@ func (j *job) kernel(int) mcmc.Kernel {
 		d.Bind(j.late)
 	}
 	burnIn := max(0, j.settings.BurnIn)
-	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, burnIn), d: d, burnIn: burnIn, late: j.late, stop: j.stop}
-	if j.sampler.Target() == Classical {
+	var walk mcmc.AdaptiveMetropolis
+	if j.algorithm.Walk != nil {
+		walk = *j.algorithm.Walk
+	} else {
+		walk = proposal(heavy(j.modes)[0], burnIn)
+	}
+	k := &guard{Kernel: j.algorithm.Kernel(d, walk, burnIn), d: d, burnIn: burnIn, late: j.late, stop: j.stop}
+	if j.algorithm.Target == Classical {
 		k.failures = newFailures(d.Dim(), burnIn)
 		d.OnFailure(k.failures.add)
 	}
@@ -337,8 +346,10 @@ func (j *job) tuned() []string {
 	what := ""
 	var notes []string
 	for i, k := range j.kernels {
-		if w, v := k.tuned(); w != "" {
-			what, all = w, append(all, v)
+		if j.algorithm.Tuned != nil {
+			var v string
+			what, v = j.algorithm.Tuned(k.Kernel)
+			all = append(all, v)
 		}
 		if words := k.missing(); words != "" {
 			notes = append(notes, fmt.Sprintf("%s (chain %d)", words, i+1))
@@ -451,12 +462,4 @@ func (k *guard) Interrupted() bool { return k.d.Interrupted() || k.Err() != nil 
 func (k *guard) Generate(dst []float64) {
 	defer k.recovered()
 	k.Kernel.(mcmc.Generator).Generate(dst)
-}
-
-// tuned returns the name and the value of the quantity that the kernel has tuned.
-func (k *guard) tuned() (what, value string) {
-	if l, ok := k.Kernel.(Tuned); ok {
-		return l.Tuned()
-	}
-	return "", ""
 }

@@ -156,7 +156,7 @@ func agree(t *testing.T, name string, c *mcmc.Chains, mean, sd float64) {
 var decayY = []float64{0.75, 0.31, 0.29, 0.07}
 
 // walk is a proposal that fits the posterior's scale.
-var walk = mcmc.AdaptiveMetropolis{Scale: []float64{0.3}}
+var walk = &mcmc.AdaptiveMetropolis{Scale: []float64{0.3}}
 
 func run(t *testing.T, p *bayes.Posterior, s sample.Sampler, draws int) *mcmc.Chains {
 	t.Helper()
@@ -212,7 +212,7 @@ func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 	var sd, se [2]float64
 	for i, scale := range []float64{0.6, 0.02} {
 		c := run(t, decayPosterior(decayAlpha, decayY),
-			sample.RedrawOnAccept{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{scale}, AdaptAfter: -1}}, 50000)
+			sample.RedrawOnAccept{Proposal: &mcmc.AdaptiveMetropolis{Scale: []float64{scale}, AdaptAfter: -1}}, 50000)
 		sd[i], se[i] = c.Summary()[0].SD, diag.MCSESD(c.Parameter(0))
 	}
 	if z := math.Abs(sd[0]-sd[1]) / math.Hypot(se[0], se[1]); z < 20 {
@@ -267,7 +267,7 @@ func TestGradientsOfRunsThatFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (sample.NUTS{}).Check(d); err != nil {
+		if err := sample.Check(sample.NUTS{}, d); err != nil {
 			t.Errorf("%v: %v", m, err)
 		}
 		grad := make([]float64, 1)

@@ -8,32 +8,73 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A Sampler is an algorithm that draws θ, alone or together with ξ. Every Sampler, from
-// this package or another package, can be used with Run, Store, Compare, and package
-// assess. A Sampler may also implement Proposer, Preparer, Quantifier or
-// Learner, and its kernels may implement Tuned.
+// A Sampler is a way to draw θ, alone or together with ξ, with its settings. Every Sampler,
+// from this package or another package, can be used with Run, Store, Compare, and packages
+// sbc and assess.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
 
-	// Target returns the distribution of the draws. Draws that have a Target can have
-	// weights for another solver: see Reweight.
-	Target() Target
+	// Algorithm returns how the sampler draws.
+	Algorithm() Algorithm
+}
 
-	// Check returns an error if a setting is not allowed, or if the sampler cannot draw
-	// from the posterior of d.
-	Check(d *bayes.Density) error
+// An Algorithm is how a Sampler draws, and what it needs for that. Target and Kernel are
+// required.
+type Algorithm struct {
+	// Target is the distribution of the draws. Draws that have a Target can have weights for
+	// another solver: see Reweight.
+	Target Target
 
 	// Kernel returns the kernel of one chain. No other code uses the density d after this
-	// call. The argument `rule` proposes moves of θ on the unconstrained scale. If the
-	// Sampler is a Proposer and the user has chosen a rule, Kernel receives the user's
-	// rule. Otherwise Kernel receives a rule that needs no tuning. A kernel may tune
-	// itself only in the first `burnIn` iterations.
+	// call. The argument `walk` proposes moves of θ on the unconstrained scale. A kernel may
+	// tune itself only in the first `burnIn` iterations.
 	//
 	// In the methods Init and Position of the kernel, θ is on the natural scale, and its
 	// elements are in the order of Posterior.Params. The kernel must also be an
 	// mcmc.Generator that writes the quantities of Density.Generate.
-	Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel
+	Kernel func(d *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel
+
+	// Walk is the argument `walk` of Kernel. If Walk is nil, moves are proposed with Pull,
+	// and with the shape of the posterior at its heaviest mode, and are learned during the
+	// burn-in.
+	Walk *mcmc.AdaptiveMetropolis
+
+	// Check, if not nil, returns an error if a setting is not allowed, or if the sampler
+	// cannot draw from the posterior of d.
+	Check func(d *bayes.Density) error
+
+	// Prepare, if not nil, is called once for all chains, after Check. It returns the
+	// Algorithm that draws, of which Check and Prepare are not called. `modes` searches for
+	// the modes of the deterministic posterior, or returns the modes if they are already
+	// known.
+	Prepare func(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Algorithm, error)
+
+	// BurnIn returns the default number of burn-in iterations for a number of parameters. Nil
+	// stands for 1000 plus 250 for each parameter.
+	BurnIn func(parameters int) int
+
+	// Quantities names statistics that the kernels add to each draw, after the log density
+	// and before the other quantities of Density.Generate. The names end in __.
+	Quantities []string
+
+	// Tuned, if not nil, returns the name of a quantity that a kernel has tuned, and its
+	// value in this chain.
+	Tuned func(k mcmc.Kernel) (what, value string)
+
+	// Name, if not empty, is the name of the sampler that draws in place of this one. Notes
+	// are sentences for the user. Both are results of Prepare.
+	Name  string
+	Notes []string
+}
+
+// Check returns an error if a setting of s is not allowed, or if s cannot draw from the
+// posterior of d.
+func Check(s Sampler, d *bayes.Density) error {
+	if check := s.Algorithm().Check; check != nil {
+		return check(d)
+	}
+	return nil
 }
 
 // A Target is the distribution of the draws of a sampler.
@@ -57,47 +98,6 @@ func (t Target) String() string {
 
 // Noisy reports whether the target distribution includes the solver's noise.
 func (t Target) Noisy() bool { return t != Classical }
-
-// A Proposer is a Sampler that lets the user choose the rule that proposes moves of θ.
-// The default rule is based on the modes of the posterior. A rule chosen by the user does
-// not need the modes.
-type Proposer interface {
-	Sampler
-	// Proposals returns the user's rule; nil stands for the rule of this package.
-	Proposals() mcmc.Rule
-}
-
-// A Preparer is a Sampler that needs a preliminary computation, which is shared by all
-// chains.
-type Preparer interface {
-	Sampler
-	// Prepare returns the sampler whose kernels will run, and notes for the user. Each
-	// kernel uses a clone of the density d. modes searches for the modes of the
-	// deterministic posterior, or returns the modes if they are already known.
-	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
-}
-
-// A Quantifier is a Sampler whose kernels also return statistics of their moves. The
-// names of these statistics end in __. In each draw, the statistics come after the log
-// density and before the other quantities of Density.Generate.
-type Quantifier interface {
-	Sampler
-	Quantities() []string
-}
-
-// A Learner is a Sampler with its own default number of burn-in iterations.
-type Learner interface {
-	Sampler
-	BurnIn(parameters int) int
-}
-
-// Tuned is a kernel that tunes a quantity and reports its value.
-type Tuned interface {
-	mcmc.Kernel
-	// Tuned returns the name of the tuned quantity, and its value in this chain. A note
-	// of the run gives the name of the quantity and its values in all chains.
-	Tuned() (what, value string)
-}
 
 // noisy returns an error if the solver has no noise ξ that the sampler could update.
 func noisy(s Sampler, d *bayes.Density) error {

@@ -16,8 +16,12 @@ type finer struct {
 	look func(ctx context.Context, d *bayes.Density) error
 }
 
-func (s finer) Prepare(ctx context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
-	return s, nil, s.look(ctx, d)
+func (s finer) Algorithm() sample.Algorithm {
+	a := s.Deterministic.Algorithm()
+	a.Prepare = func(ctx context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Algorithm, error) {
+		return a, s.look(ctx, d)
+	}
+	return a
 }
 
 // A posterior is plain data: a copy with an eighth of the step solves eight times as many

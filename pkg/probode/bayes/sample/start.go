@@ -43,7 +43,7 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	for _, k := range all {
 		each = append(each, fmt.Sprintf("%s with %.3g of the mass", p.Format(k.Theta), k.Mass))
 	}
-	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); the number of chains that start in a mode is roughly proportional to the mass of the mode, and chains jump between modes", len(all), strings.Join(each, "; "), m.Missed())
+	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); the number of chains that start in a mode is roughly proportional to the mass of the mode", len(all), strings.Join(each, "; "), m.Missed())
 }
 
 // findModes returns the modes around which the chains of a sampler start. The first
@@ -133,19 +133,11 @@ func inside(e *bayes.Density, theta, u []float64) {
 	}
 }
 
-// proposal returns the default proposal rule for a posterior with the given modes.
-func proposal(modes []*bayes.Mode) mcmc.Rule {
-	if modes[0].Shape == nil {
-		return mcmc.AdaptiveMixture{}
+// proposal returns the default rule for a posterior with the given mode.
+func proposal(m *bayes.Mode, burnIn int) mcmc.AdaptiveMetropolis {
+	rule := mcmc.AdaptiveMetropolis{Pull: true}.Until(burnIn)
+	if m.Shape != nil {
+		rule.Mean, rule.Cov = m.U, m.Shape
 	}
-	if len(modes) == 1 {
-		return mcmc.AdaptiveMixture{Mean: modes[0].U, Cov: modes[0].Shape}
-	}
-	var jumps mcmc.ModeJumping
-	for _, m := range modes {
-		if m.Shape != nil {
-			jumps.Modes = append(jumps.Modes, mcmc.GaussianMode{Mean: m.U, Cov: m.Shape, Weight: m.Mass})
-		}
-	}
-	return jumps
+	return rule
 }

@@ -15,9 +15,9 @@ import (
 // Metropolis move of θ, which several samplers use.
 type state struct {
 	e            *bayes.Density
-	rule         mcmc.Rule
 	burnIn       int
-	walk         mcmc.Proposal
+	newWalk      func() walk
+	walk         walk
 	u, theta     []float64 // the position on both scales
 	uNew         []float64
 	thetaNew     []float64
@@ -34,6 +34,13 @@ type state struct {
 	chance chance
 	begin  func()                                     // draws other latent variables of the kernel at Init; may be nil
 	like   func(theta, xi []float64) (float64, error) // log p(Y | Z(θ, ξ)), or an estimate of log p(Y | θ)
+}
+
+// walk is an mcmc.Proposal or, in tests, a table of moves.
+type walk interface {
+	Propose(dst, x []float64, rng *rand.Rand) float64
+	Observe(x []float64, probability float64)
+	State(a *mcmc.Archive)
 }
 
 // All random decisions of the kernels, except the proposals of θ, are made through the
@@ -64,15 +71,15 @@ func (random) perturb(dst, xi []float64, beta float64, rng *rand.Rand) {
 	probode.PerturbNoise(dst, xi, beta, rng)
 }
 
-func newState(e *bayes.Density, rule mcmc.Rule, burnIn int, noise bool) *state {
+func newState(e *bayes.Density, rule mcmc.AdaptiveMetropolis, burnIn int, noise bool) *state {
 	d := e.Dim()
-	s := &state{e: e, rule: rule, burnIn: burnIn, chance: random{}, like: e.LogLikelihood, fit: make([]float64, len(e.Expected())),
+	s := &state{e: e, burnIn: burnIn, newWalk: func() walk { return rule.New(d) }, chance: random{}, like: e.LogLikelihood, fit: make([]float64, len(e.Expected())),
 		u: make([]float64, d), theta: make([]float64, d), uNew: make([]float64, d), thetaNew: make([]float64, d)}
 	if noise {
 		s.xi = make([]float64, e.NoiseLen())
 	}
 	s.latent = rand.New(&s.source)
-	s.walk = rule.New(d, burnIn)
+	s.walk = s.newWalk()
 	return s
 }
 
@@ -86,7 +93,7 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	if s.begin != nil {
 		s.begin()
 	}
-	s.walk = s.rule.New(len(x), s.burnIn)
+	s.walk = s.newWalk()
 	s.stats = mcmc.Stats{}
 	if err := s.e.Unconstrain(s.u, x); err != nil {
 		return err

@@ -57,7 +57,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 		if err != nil {
 			panic("sample: " + err.Error()) // the probe was made before without an error
 		}
-		return &streamed{guard: job.kernel(chain).(*guard), probe: probe}
+		return &streamed{guard: job.kernel(chain).(*guard), probe: probe, tuned: job.algorithm.Tuned}
 	}, dir, job.settings, o)
 	if fault := job.fault(); fault != nil {
 		return fault
@@ -150,6 +150,7 @@ func (q *probe) hash() string {
 type streamed struct {
 	*guard
 	*probe
+	tuned func(k mcmc.Kernel) (what, value string)
 }
 
 var _ store.Evaluator = (*streamed)(nil)
@@ -164,7 +165,8 @@ func (k *streamed) Evaluate() []float64 {
 // Notes returns the name and the value of the quantity that the kernel has tuned, and
 // describes a region that the draws lack.
 func (k *streamed) Notes() (notes []string) {
-	if what, value := k.guard.tuned(); what != "" {
+	if k.tuned != nil {
+		what, value := k.tuned(k.guard.Kernel)
 		notes = append(notes, what+": "+value)
 	}
 	if words := k.guard.missing(); words != "" {

@@ -76,7 +76,7 @@ var streamSettings = mcmc.Settings{Draws: 40, Chains: 3, BurnIn: 100, Thin: 2, S
 
 // rule spares a sampler the search for a mode, which the tests that stop a run
 // again and again would repeat.
-var rule = mcmc.AdaptiveMetropolis{}
+var rule = &mcmc.AdaptiveMetropolis{}
 
 func ruled(sampler sample.Sampler) sample.Sampler {
 	switch s := sampler.(type) {
@@ -335,21 +335,21 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 // What differs behind a pointer of a sampler is another sampler; what is equal there
 // is not.
 func TestStreamRefusesAnotherProposal(t *testing.T) {
-	mixture := func(v float64) sample.Sampler {
-		return sample.PCNWithinGibbs{Proposal: &mcmc.AdaptiveMixture{Cov: mat.NewSymDense(2, []float64{v, 0, 0, v})}}
+	walking := func(v float64) sample.Sampler {
+		return sample.PCNWithinGibbs{Proposal: &mcmc.AdaptiveMetropolis{Pull: true, Cov: mat.NewSymDense(2, []float64{v, 0, 0, v})}}
 	}
-	dir := begun(t, mixture(0.5))
+	dir := begun(t, walking(0.5))
 	s := streamSettings
 	s.Draws, s.Thin = 10_000, 1
 	before := snapshot(t, dir)
-	err := sample.Store(context.Background(), streamModel(nil), mixture(0.25), dir, s, store.Options{})
+	err := sample.Store(context.Background(), streamModel(nil), walking(0.25), dir, s, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "scheme is …") || !strings.Contains(err.Error(), "Data:{0.25,0,0,0.25}") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("another covariance: %v, want one line about the sampler", err)
 	}
 	if !slices.Equal(before, snapshot(t, dir)) {
 		t.Error("the files have changed")
 	}
-	stream(t, streamModel(nil), mixture(0.5), dir, s)
+	stream(t, streamModel(nil), walking(0.5), dir, s)
 }
 
 // TestStreamRefusesAnotherDensity has a model that is the same in words and at the

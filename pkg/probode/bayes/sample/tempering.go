@@ -24,32 +24,30 @@ type Tempering struct {
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
 
-	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
-	// tuning.
-	Proposal mcmc.Rule
+	// Proposal proposes moves of θ. Nil stands for mcmc.AdaptiveMetropolis with Pull, and with
+	// the shape of the posterior at its heaviest mode, that learns during the burn-in.
+	Proposal *mcmc.AdaptiveMetropolis
 }
 
-func (Tempering) String() string         { return "tempering" }
-func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
+func (Tempering) String() string { return "tempering" }
 
-// BurnIn returns, for d parameters, the number of iterations in which the temperatures
-// and the proposals are adapted.
-func (Tempering) BurnIn(d int) int { return 600 + 150*d }
+// Algorithm draws from p₀(θ | Y).
+func (s Tempering) Algorithm() Algorithm {
+	return Algorithm{Target: Classical, Walk: s.Proposal, Check: s.check, Kernel: s.kernel,
+		BurnIn: func(parameters int) int { return 600 + 150*parameters },
+		Tuned:  func(k mcmc.Kernel) (what, value string) { return k.(*tempering).tuned() }}
+}
 
-// Target returns p₀(θ | Y).
-func (Tempering) Target() Target { return Classical }
-
-func (s Tempering) Check(*bayes.Density) error {
+func (s Tempering) check(*bayes.Density) error {
 	if s.Temperatures < 0 || s.Temperatures == 1 || s.Temperatures > 1000 {
 		return fmt.Errorf("sample: %v: Temperatures is %d: want a number from 2 to 1000, or 0 for the default, 10", s, s.Temperatures)
 	}
 	return nil
 }
 
-// Kernel returns the kernel of one chain.
-func (s Tempering) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+func (s Tempering) kernel(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
 	k := &tempering{natural: newNatural(e)}
-	k.kernel = &mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: rule,
+	k.kernel = &mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: walk,
 		Target: func(u []float64) (base, rest float64, err error) {
 			if base = e.Constrain(k.work, u); math.IsInf(base, -1) {
 				return base, 0, nil
@@ -131,10 +129,9 @@ type tempering struct {
 	kernel *mcmc.Tempering
 }
 
-// Tuned reports the mean probability of a swap for each pair of neighbouring
-// temperatures. Tuned also reports how many points have moved from the prior (β = 0) to
-// the posterior (β = 1).
-func (k *tempering) Tuned() (what, value string) {
+// tuned returns the mean probability of a swap for each pair of neighbouring temperatures,
+// and how many points have moved from the prior (β = 0) to the posterior (β = 1).
+func (k *tempering) tuned() (what, value string) {
 	rates, trips := k.kernel.Swaps()
 	var all []string
 	for _, r := range rates {

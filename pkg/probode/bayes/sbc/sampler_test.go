@@ -23,18 +23,16 @@ type elliptical struct{}
 
 func (elliptical) String() string { return "elliptical slices" }
 
-func (elliptical) Target() sample.Target {
-	return sample.Joint
+func (elliptical) Algorithm() sample.Algorithm {
+	return sample.Algorithm{Target: sample.Joint, Kernel: newSlice, Check: func(d *bayes.Density) error {
+		if d.Posterior().Alpha == 0 {
+			return errors.New("elliptical slices: there is no noise to sample")
+		}
+		return nil
+	}}
 }
 
-func (elliptical) Check(d *bayes.Density) error {
-	if d.Posterior().Alpha == 0 {
-		return errors.New("elliptical slices: there is no noise to sample")
-	}
-	return nil
-}
-
-func (elliptical) Kernel(d *bayes.Density, _ mcmc.Rule, _ int) mcmc.Kernel {
+func newSlice(d *bayes.Density, _ mcmc.AdaptiveMetropolis, _ int) mcmc.Kernel {
 	n := d.Dim() + d.NoiseLen()
 	return &slice{d: d, x: make([]float64, n), other: make([]float64, n), next: make([]float64, n),
 		theta: make([]float64, d.Dim()), fit: make([]float64, len(d.Expected()))}

@@ -61,7 +61,7 @@ type Settings struct {
 // and ranks θ among these draws.
 //
 // The data come from the model whose posterior the sampler claims to sample. The
-// Target of the sampler names this posterior. If it is Classical, the model uses the
+// Target of the Algorithm names this posterior. If it is Classical, the model uses the
 // classical solution. For all other targets, the model uses the numerical solution with the
 // solver's noise.
 //
@@ -87,7 +87,7 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Sett
 	if err != nil {
 		return nil, err
 	}
-	if err := sampler.Check(d); err != nil {
+	if err := sample.Check(sampler, d); err != nil {
 		return nil, err
 	}
 	out := &Result{Sampler: sampler, Names: append(p.Names(), "log_lik"), Draws: s.Ranks, Ranks: make([][]int, len(p.Params)+1)}
@@ -130,7 +130,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 			return err
 		}
 		var err error
-		if q, theta, ll, err = bayes.Simulate(ctx, p, sampler.Target().Noisy(), rng); err == nil {
+		if q, theta, ll, err = bayes.Simulate(ctx, p, sampler.Algorithm().Target.Noisy(), rng); err == nil {
 			break
 		}
 		if d.redrawn++; d.redrawn == redraws {

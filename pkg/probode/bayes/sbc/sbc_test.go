@@ -46,7 +46,7 @@ func calibrationModel() *bayes.Posterior {
 	}
 }
 
-var calibrationWalk = mcmc.AdaptiveMetropolis{Scale: []float64{0.3, 0.15, 0.7}, AdaptAfter: 200}
+var calibrationWalk = &mcmc.AdaptiveMetropolis{Scale: []float64{0.3, 0.15, 0.7}, AdaptAfter: 200}
 
 // Every correct sampler passes: 8 samplers with 4 quantities each, whose P is
 // below 1e-5 with probability 1e-5 each, 3e-4 in all. The draws that a θ is

@@ -102,7 +102,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		if s.Noise, err = samplerNamed(*name); err != nil {
 			return err
 		}
-		if !s.Noise.Target().Noisy() {
+		if !s.Noise.Algorithm().Target.Noisy() {
 			return fmt.Errorf("-scheme %s uses a solver without noise: want one with noise for -alpha", *name)
 		}
 	} else if m.set("scheme") {

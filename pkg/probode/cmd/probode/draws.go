@@ -44,7 +44,7 @@ func samplerNamed(name string) (sample.Sampler, error) {
 }
 
 func warnIdle(flags *flag.FlagSet, name string, s sample.Sampler) {
-	if s.Target().Noisy() {
+	if s.Algorithm().Target.Noisy() {
 		return
 	}
 	if idle := needs(flags, "with -scheme "+name+", which uses a solver without noise", "alpha", "noise"); idle != nil {

@@ -203,7 +203,7 @@ func (r *sampleRun) parse(args []string) error {
 }
 
 func (r *sampleRun) prepare(ctx context.Context) (err error) {
-	if !r.automatic && r.sampler.Target().Noisy() {
+	if !r.automatic && r.sampler.Algorithm().Target.Noisy() {
 		r.p, err = r.model.posterior(ctx)
 	} else {
 		r.p, err = r.model.noiseless()
@@ -384,7 +384,7 @@ func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	var all, cautions []string
-	if r.sampler.Target() == sample.Classical {
+	if r.sampler.Algorithm().Target == sample.Classical {
 		check, err := sample.CheckSolver(ctx, r.p, chains, r.settings.Workers)
 		switch {
 		case ctx.Err() != nil:
@@ -404,7 +404,7 @@ func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 			all = append(all, fmt.Sprintf("caution: the solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps and short pulses of f as events", compare.ManySteps, d))
 		}
 	}
-	for _, note := range chains.Notes {
+	for _, note := range slices.Concat(chains.Notes, sample.Visits(r.p, r.sampler, chains)) {
 		if _, warning, is := strings.Cut(note, "warning: "); is {
 			all = append(all, "caution: "+warning)
 		}

@@ -583,26 +583,13 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 	dir = t.TempDir()
 	fill(t, dir, under)
 	err := run(context.Background(), func(i int) mcmc.Kernel {
-		return &walker{mcmc.Metropolis{Target: standard, Proposal: bare{}}, 0}
+		return &walker{mcmc.Metropolis{Target: standard, Proposal: mcmc.AdaptiveMetropolis{Pull: true}}, 0}
 	}, dir, s)
 	if err == nil || !strings.Contains(err.Error(), "store: the sampler cannot read "+filepath.Join(dir, "chain-1.state")) {
 		t.Errorf("error %v for another kernel", err)
 	}
 	same(t, "another kernel", contents(t, dir), under)
 }
-
-// bare is a rule that learns nothing.
-type bare struct{}
-
-func (bare) New(int, int) mcmc.Proposal { return bare{} }
-func (bare) Propose(dst, x []float64, rng *rand.Rand) float64 {
-	for i, v := range x {
-		dst[i] = v + rng.NormFloat64()
-	}
-	return 0
-}
-func (bare) Observe([]float64, float64) {}
-func (bare) State(*mcmc.Archive)        {}
 
 // One process on a chain at a time; kill -9 lifts the lock.
 func TestRunLock(t *testing.T) {

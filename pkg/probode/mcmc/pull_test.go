@@ -16,16 +16,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A learned proposal is the rule of itself, for kernels that begin where another
-// has ended.
-type learned struct{ Proposal }
-
-func (l learned) New(int, int) Proposal { return l.Proposal }
-
-// learn returns what the rule learns of l from one chain that begins in the distribution.
-func learn(l distribution, rule Rule, burnIn int) learned {
+// learn returns the state of a proposal that has learned from one chain that begins in the
+// distribution l.
+func learn(l distribution, rule AdaptiveMetropolis, burnIn int) []byte {
 	rng := rand.New(rand.NewPCG(3, 1))
-	kernel := &Metropolis{Target: l.target, Proposal: rule, BurnIn: burnIn}
+	kernel := &Metropolis{Target: l.target, Proposal: rule}
 	x := make([]float64, l.dim)
 	l.draw(x, rng)
 	if err := kernel.Init(x, rng); err != nil {
@@ -34,7 +29,9 @@ func learn(l distribution, rule Rule, burnIn int) learned {
 	for range burnIn {
 		kernel.Step(rng)
 	}
-	return learned{kernel.walk}
+	a := NewArchive(nil)
+	kernel.walk.State(a)
+	return a.Bytes()
 }
 
 // wrongCov is the covariance of gaussian(d) but for the variances of the zᵢ, which
@@ -95,63 +92,36 @@ func skewed() distribution {
 	}
 }
 
-// onlyMove makes a proposal keep to one kind of move.
-func onlyMove(p Proposal, kind int) {
-	m := p.(*mixture)
-	m.chance = [moveKinds]float64{}
-	m.chance[kind] = 1
-}
-
-// What has been learned leaves the distribution as it is, all moves together and the pull
-// alone, the one that is not symmetric. The bound c = 2.8 on λ; 2·(3 + 4 + 22 + 4 +
-// 3 + 3) = 78 statistics: 78·2·exp(−2·2.8²) = 2e-5.
-func TestAdaptiveMixtureLeavesTargetInvariant(t *testing.T) {
+// What has been learned leaves the distribution as it is. The bound c = 2.8 on λ; 3 + 4 +
+// 22 + 4 + 3 + 3 = 39 statistics: 39·2·exp(−2·2.8²) = 1e-5.
+func TestPullLeavesTargetInvariant(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	const bound = 2.8
+	const bound, burnIn = 2.8, 6000
 	for _, c := range []struct {
 		name         string
 		distribution distribution
-		rule         AdaptiveMixture
+		cov          mat.Symmetric
 		n            int
 	}{
-		{"Gaussian 1", gaussian(1), AdaptiveMixture{}, 10000},
-		{"Gaussian 2", gaussian(2), AdaptiveMixture{}, 10000},
-		{"Gaussian 20", gaussian(20), AdaptiveMixture{Cov: wrongCov(20)}, 5000},
-		{"Student", student(3), AdaptiveMixture{}, 10000},
-		{"skewed", skewed(), AdaptiveMixture{}, 10000},
-		{"banana", banana(0.8), AdaptiveMixture{}, 10000},
+		{"Gaussian 1", gaussian(1), nil, 10000},
+		{"Gaussian 2", gaussian(2), nil, 10000},
+		{"Gaussian 20", gaussian(20), wrongCov(20), 5000},
+		{"Student", student(3), nil, 10000},
+		{"skewed", skewed(), nil, 10000},
+		{"banana", banana(0.8), nil, 10000},
 	} {
-		p := learn(c.distribution, c.rule, 6000)
-		lambda, rate := afterSteps(c.distribution, c.distribution.target, p, c.n, 12)
-		onlyMove(p.Proposal, pull)
-		pulled, pullRate := afterSteps(c.distribution, c.distribution.target, p, c.n, 6)
-		t.Logf("%-11s accepted %.2f, λ = %.2f; of the pull %.2f, %.2f", c.name, rate, slices.Max(lambda), pullRate, slices.Max(pulled))
-		if slices.Max(lambda) > bound || slices.Max(pulled) > bound {
-			t.Errorf("%s: the distribution has changed, λ = %.2f, by the pull alone %.2f", c.name, lambda, pulled)
+		rule := AdaptiveMetropolis{Pull: true, Cov: c.cov, StopAfter: burnIn}
+		lambda, rate := afterSteps(c.distribution, c.distribution.target, rule, learn(c.distribution, rule, burnIn), c.n, 12)
+		t.Logf("%-11s accepted %.2f, λ = %.2f", c.name, rate, slices.Max(lambda))
+		if slices.Max(lambda) > bound {
+			t.Errorf("%s: the distribution has changed, λ = %.2f", c.name, lambda)
 		}
-		if rate < 0.1 || pullRate < 0.1 {
-			t.Errorf("%s: accepted only %.3f, of the pull %.3f", c.name, rate, pullRate)
+		if rate < 0.1 {
+			t.Errorf("%s: accepted only %.3f", c.name, rate)
 		}
 	}
-
-	// The test can see: the pull without its log ratio.
-	l := gaussian(2)
-	p := learn(l, AdaptiveMixture{}, 2000)
-	onlyMove(p.Proposal, pull)
-	if lambda, _ := afterSteps(l, l.target, symmetric{p}, 10000, 12); slices.Max(lambda) < bound {
-		t.Errorf("without the ratio of proposals the test passes, λ = %.2f", lambda)
-	}
-}
-
-// symmetric forgets the ratio of proposals.
-type symmetric struct{ learned }
-
-func (s symmetric) New(int, int) Proposal { return s }
-func (s symmetric) Propose(dst, x []float64, rng *rand.Rand) float64 {
-	s.learned.Propose(dst, x, rng)
-	return 0
 }
 
 // The pull in one dimension. Its density follows from the doc by quadrature over
@@ -174,9 +144,8 @@ func TestPullIsReversible(t *testing.T) {
 		return quad.Fixed(func(s float64) float64 { return f(s*s) * chi2.Prob(s*s) * 2 * s }, 0, math.Sqrt(80), 200, nil, 0)
 	}
 	for _, b := range []float64{0.05, 0.6, 1} {
-		p := AdaptiveMixture{Mean: []float64{m}, Cov: mat.NewSymDense(1, []float64{sd * sd})}.New(1, 0).(*mixture)
-		p.logPull = math.Log(b)
-		onlyMove(p, pull)
+		p := AdaptiveMetropolis{Pull: true, Mean: []float64{m}, Cov: mat.NewSymDense(1, []float64{sd * sd})}.New(1)
+		p.pull.b = math.Log(b)
 		given := func(x, c float64) distuv.Normal {
 			q := (x - m) * (x - m) / (sd * sd)
 			return distuv.Normal{Mu: m + math.Sqrt(1-b*b)*(x-m), Sigma: b * sd * math.Sqrt((nu+q)/c)}
@@ -190,7 +159,7 @@ func TestPullIsReversible(t *testing.T) {
 			var ys []float64
 			for k := range n {
 				y := []float64{0}
-				ratio := p.Propose(y, []float64{x}, rng)
+				ratio := p.proposePull(y, []float64{x}, rng)
 				ys = append(ys, y[0])
 				if k >= 100 {
 					continue
@@ -217,18 +186,18 @@ func TestPullIsReversible(t *testing.T) {
 	}
 }
 
-// Scales a hundred times too large and too small, and starts a hundred standard
+// Scales a hundred times too large and too small, and starts twenty standard
 // deviations away, are found out in 2000 iterations. Means and variances in units
 // of their standard errors: 2·3·(1 + 2 + 3)·2 = 72 z-scores at 5, 72·2·Φ(−5) =
 // 4e-5, were the errors exact; see TestAdaptiveMetropolisMoments.
-func TestAdaptiveMixtureFindsScale(t *testing.T) {
+func TestPullFindsScale(t *testing.T) {
 	for d := 1; d <= 3; d++ {
 		for _, unit := range []float64{0.01, 1, 100} {
-			for _, far := range []float64{2, 100} {
+			for _, far := range []float64{2, 20} {
 				l := gaussian(d)
 				chains, err := Run(context.Background(), func(int) Kernel {
 					l, x := gaussian(d), make([]float64, d)
-					return &Metropolis{BurnIn: 2000, Target: func(y []float64) (float64, error) {
+					return &Metropolis{Proposal: AdaptiveMetropolis{Pull: true, StopAfter: 2000}, Target: func(y []float64) (float64, error) {
 						for i := range x {
 							x[i] = y[i] / unit
 						}
@@ -272,16 +241,16 @@ func TestAdaptiveMixtureFindsScale(t *testing.T) {
 // number of iterations. It begins with unit scales, with which it does better than
 // with those of the guess. With seven other seeds R̂ is 1.002 to 1.003 and the ESS 2600 to
 // 3500, those of the walk 1.04 to 1.29 and 11 to 120.
-func TestAdaptiveMixtureOfTwenty(t *testing.T) {
+func TestPullOfTwenty(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
 	const d, burnIn = 20, 10000
 	cov := wrongCov(d)
-	quality := func(rule Rule) (r, n float64) {
+	quality := func(rule AdaptiveMetropolis) (r, n float64) {
 		l := gaussian(d)
 		chains, err := Run(context.Background(), func(int) Kernel {
-			return &Metropolis{Target: gaussian(d).target, Proposal: rule, BurnIn: burnIn}
+			return &Metropolis{Target: gaussian(d).target, Proposal: rule}
 		}, Settings{Draws: 5000, BurnIn: burnIn, Seed: 6, Start: func(_ int, rng *rand.Rand) []float64 {
 			x := make([]float64, d)
 			l.draw(x, rng)
@@ -302,7 +271,7 @@ func TestAdaptiveMixtureOfTwenty(t *testing.T) {
 		}
 		return r, n
 	}
-	r, n := quality(AdaptiveMixture{Cov: cov})
+	r, n := quality(AdaptiveMetropolis{Pull: true, Cov: cov, StopAfter: burnIn})
 	rw, nw := quality(AdaptiveMetropolis{})
 	t.Logf("R̂ %.4f, ESS %.0f; of the random walk %.3f, %.0f", r, n, rw, nw)
 	if !(r < 1.01) || !(n >= 400) {
@@ -315,11 +284,11 @@ func TestAdaptiveMixtureOfTwenty(t *testing.T) {
 
 // A chain that is taken down and given back goes on as if nothing had happened,
 // wherever in burn-in that was.
-func TestAdaptiveMixtureResumes(t *testing.T) {
+func TestPullResumes(t *testing.T) {
 	const burnIn, iterations = 600, 700
 	l := gaussian(3)
 	kernel := func() (*Metropolis, *rand.PCG, *rand.Rand) {
-		k := &Metropolis{Target: l.target, Proposal: AdaptiveMixture{Cov: wrongCov(3)}, BurnIn: burnIn}
+		k := &Metropolis{Target: l.target, Proposal: AdaptiveMetropolis{Pull: true, Cov: wrongCov(3), StopAfter: burnIn}}
 		source := rand.NewPCG(1, 1)
 		rng := rand.New(source)
 		if err := k.Init([]float64{1, 2, 3}, rng); err != nil {
@@ -360,79 +329,8 @@ func TestAdaptiveMixtureResumes(t *testing.T) {
 	}
 }
 
-// A step allocates nothing, in burn-in but for the renewals, and after it.
-func TestAdaptiveMixtureDoesNotAllocate(t *testing.T) {
-	const d, burnIn = 4, 4000
-	l := gaussian(d)
-	kernel := &Metropolis{Target: l.target, BurnIn: burnIn}
-	rng := rand.New(rand.NewPCG(1, 1))
-	if err := kernel.Init(make([]float64, d), rng); err != nil {
-		t.Fatal(err)
-	}
-	p := kernel.walk.(*mixture)
-	steps := func(n int) {
-		for range n {
-			kernel.Step(rng)
-		}
-	}
-	for p.n < 1000 || p.n+250 > p.next {
-		kernel.Step(rng)
-	}
-	// One run goes before those that count; a mean would be rounded down.
-	if n := testing.AllocsPerRun(1, func() { steps(100) }); n != 0 {
-		t.Errorf("%v allocations in 100 steps of burn-in", n)
-	}
-	steps(burnIn)
-	chance := p.chance
-	if n := testing.AllocsPerRun(1, func() { steps(1000) }); n != 0 {
-		t.Errorf("%v allocations in 1000 steps", n)
-	}
-	if p.n != burnIn || p.chance != chance {
-		t.Error("learning goes on after burn-in")
-	}
-	for k, c := range chance {
-		if c < leastChance-1e-15 { // a rounding
-			t.Errorf("move %d has the chance %v", k, c)
-		}
-	}
-}
-
-// What New makes of Cov: A Aᵀ = Cov and A⁻¹ A = I, for units that differ by 1e12
-// too.
-func TestAdaptiveMixtureShape(t *testing.T) {
-	cov := wrongCov(5)
-	for i := range 5 {
-		for j := i; j < 5; j++ {
-			cov.SetSym(i, j, cov.At(i, j)*math.Pow(1000, float64(i+j-4)))
-		}
-	}
-	p := AdaptiveMixture{Cov: cov}.New(5, 0).(*mixture)
-	a, inverse := mat.NewDense(5, 5, p.axes), mat.NewDense(5, 5, p.white)
-	var square, product mat.Dense
-	square.Mul(a, a.T())
-	product.Mul(inverse, a)
-	for i := range 5 {
-		for j := range 5 {
-			want := 0.0
-			if i == j {
-				want = 1
-			}
-			// Roundings, times the condition of the correlation, of 1e3.
-			sd := math.Sqrt(cov.At(i, i) * cov.At(j, j))
-			if math.Abs(square.At(i, j)-cov.At(i, j)) > 1e-12*sd || math.Abs(product.At(i, j)-want) > 1e-11 {
-				t.Errorf("%d, %d: AAᵀ %v, want %v; A⁻¹A %v", i, j, square.At(i, j), cov.At(i, j), product.At(i, j))
-			}
-		}
-	}
-}
-
-func TestAdaptiveMixturePanics(t *testing.T) {
-	mustPanic(t, "no dimension", func() { AdaptiveMixture{}.New(0, 0) })
-	mustPanic(t, "negative burn-in", func() { AdaptiveMixture{}.New(1, -1) })
-	mustPanic(t, "mean of another length", func() { AdaptiveMixture{Mean: []float64{1}}.New(2, 0) })
-	mustPanic(t, "covariance of another dimension", func() { AdaptiveMixture{Cov: mat.NewSymDense(1, nil)}.New(2, 0) })
-	mustPanic(t, "no variance", func() { AdaptiveMixture{Cov: mat.NewSymDense(1, nil)}.New(1, 0) })
-	p := AdaptiveMixture{}.New(2, 10)
-	mustPanic(t, "wrong length", func() { p.Observe([]float64{1}, 1) })
-	mustPanic(t, "wrong length", func() { p.Propose(make([]float64, 2), []float64{1}, rand.New(rand.NewPCG(1, 1))) })
+func TestPullPanics(t *testing.T) {
+	mustPanic(t, "mean of another length", func() { AdaptiveMetropolis{Mean: []float64{1}}.New(2) })
+	mustPanic(t, "covariance of another dimension", func() { AdaptiveMetropolis{Cov: mat.NewSymDense(1, nil)}.New(2) })
+	mustPanic(t, "no variance", func() { AdaptiveMetropolis{Cov: mat.NewSymDense(1, nil)}.New(1) })
 }
