@@ -29,7 +29,7 @@ import (
 // the model at some points. Store compares the hashes to detect differences that the
 // description does not show, such as a different Problem.F. Store returns an error if the
 // files in `dir` have a different description or log_density. In the files, the
-// description of the run is followed by the fields of o.Meta.
+// description of the run is followed by the fields of o.Meta. Store sets o.Notes.
 //
 // A chain can be resumed only if its saved log density and the recomputed log density
 // agree bit for bit. Before a chain is resumed, Store repeats the last few iterations that
@@ -50,6 +50,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	}
 	o.Meta = append(job.fields(mark.hash()), o.Meta...)
 	o.Version = cmp.Or(o.Version, release.Version())
+	o.Notes = job.noted
 	inner, release := job.guarded(ctx)
 	defer release()
 	err = store.Run(inner, func(chain int) mcmc.Kernel {
@@ -57,7 +58,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 		if err != nil {
 			panic("sample: " + err.Error()) // the probe was made before without an error
 		}
-		return &streamed{guard: job.kernel(chain).(*guard), probe: probe, tuned: job.algorithm.Tuned}
+		return &streamed{guard: job.kernel(chain).(*guard), probe: probe}
 	}, dir, job.settings, o)
 	if fault := job.fault(); fault != nil {
 		return fault
@@ -150,7 +151,6 @@ func (q *probe) hash() string {
 type streamed struct {
 	*guard
 	*probe
-	tuned func(k mcmc.Kernel) (what, value string)
 }
 
 var _ store.Evaluator = (*streamed)(nil)
@@ -162,14 +162,15 @@ func (k *streamed) Evaluate() []float64 {
 	return slices.Clone(k.densities[:])
 }
 
-// Notes returns the name and the value of the quantity that the kernel has tuned, and
+// noted returns the name and the value of the quantity that the kernel has tuned, and
 // describes a region that the draws lack.
-func (k *streamed) Notes() (notes []string) {
-	if k.tuned != nil {
-		what, value := k.tuned(k.guard.Kernel)
+func (j *job) noted(k mcmc.Kernel) (notes []string) {
+	g := k.(*streamed).guard
+	if j.algorithm.Tuned != nil {
+		what, value := j.algorithm.Tuned(g.Kernel)
 		notes = append(notes, what+": "+value)
 	}
-	if words := k.guard.missing(); words != "" {
+	if words := g.missing(); words != "" {
 		notes = append(notes, words)
 	}
 	return notes

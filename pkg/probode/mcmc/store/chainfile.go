@@ -59,6 +59,7 @@ type file struct {
 	length  int64  // the number of iterations after burn-in
 
 	every time.Duration
+	notes func(k mcmc.Kernel) []string
 	saved time.Time
 	at    int // the iteration at which the state was saved
 	err   error
@@ -446,8 +447,8 @@ func (f *file) finish() {
 	for i, key := range keys {
 		f.buf = fmt.Appendf(f.buf, "# %s = %d\n", key, *values[i])
 	}
-	if n, ok := f.chain.Kernel().(Noter); ok {
-		for _, note := range n.Notes() {
+	if f.notes != nil {
+		for _, note := range f.notes(f.chain.Kernel()) {
 			f.buf = fmt.Appendf(f.buf, "# note = %s\n", strings.Join(strings.Fields(note), " "))
 		}
 	}

@@ -162,7 +162,7 @@ func (s *set) complete() error {
 //
 // The parameters and quantities have the names that were passed to Run. Quantities whose
 // names end in __ come before the other quantities. Meta holds Options.Meta without its
-// notes. Notes holds these notes and the notes of the kernels (see [Noter]).
+// notes. Notes holds these notes and the notes of the chains (see Options.Notes).
 func Read(dir string, only ...int) (*mcmc.Chains, error) {
 	return (&set{where: dir, only: only}).chainsIn(dir)
 }

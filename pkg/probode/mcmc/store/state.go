@@ -125,13 +125,6 @@ func decodeState(data []byte) (*state, error) {
 	return s, nil
 }
 
-// A Noter is a Kernel that can describe its chain in sentences, for example to report the
-// step sizes to which it has been tuned. Run writes each note on its own line below the
-// draws. The notes must depend only on the data that State stores.
-type Noter interface {
-	Notes() []string
-}
-
 // An Evaluator is a Kernel that can recompute the log density at its position, without
 // using cached values. Evaluate returns one or more numbers. Every call of Evaluate
 // returns the same number of results. A chain is resumed only if Evaluate returns, bit

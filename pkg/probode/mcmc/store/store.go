@@ -33,6 +33,11 @@ type Options struct {
 	// without control characters. The files record it.
 	Version string
 
+	// Notes, if not nil, describes a finished chain in sentences, for example the step sizes
+	// to which its kernel k has been tuned. Run writes each note on its own line below the
+	// draws. The notes must depend only on the data that Kernel.State stores.
+	Notes func(k mcmc.Kernel) []string
+
 	// Checkpoint is the time between two saves of the state of a chain. Zero means 5 s.
 	// Checkpoint has no effect on the draws.
 	Checkpoint time.Duration
@@ -124,7 +129,7 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		if err != nil {
 			return err
 		}
-		f.every = o.Checkpoint
+		f.every, f.notes = o.Checkpoint, o.Notes
 		files, chains = append(files, f), append(chains, c)
 	}
 	var active []*file // the chains that are not finished

@@ -115,8 +115,8 @@ func (w *walker) Generate(dst []float64) {
 	dst[0], dst[1], dst[2] = x[0]*x[1], w.Evaluate()[0], x[0]*1e-9
 }
 
-func (w *walker) Notes() []string {
-	return []string{fmt.Sprintf("accepted\n%d moves", w.Stats().Accepted)}
+func notes(k mcmc.Kernel) []string {
+	return []string{fmt.Sprintf("accepted\n%d moves", k.Stats().Accepted)}
 }
 
 func walkers(pause time.Duration) func(int) mcmc.Kernel {
@@ -132,7 +132,7 @@ func streamed(seed uint64) setup {
 		Start:     func(_ int, rng *rand.Rand) []float64 { return []float64{3 * rng.NormFloat64(), 3} },
 		Names:     []string{"θ₁", "log σ, β"},
 		Generated: []string{"y.1", "lp__", "y.2"},
-	}, Options{
+	}, Options{Notes: notes,
 		Meta:    []mcmc.Field{{Key: "model", Value: "standard normal"}, {Key: "alpha", Value: "0.2"}, {Key: "note", Value: "The chains began far off."}},
 		Version: "v1.2.3", Checkpoint: 1,
 	}}
