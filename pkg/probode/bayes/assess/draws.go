@@ -29,6 +29,7 @@ type draws struct {
 	// drawn with another solver than that of p, drawn is their posterior, and weights are
 	// those with which they represent p.
 	own, weights [][]float64
+	khat         float64 // of these weights
 	drawn        *bayes.Posterior
 
 	// estimates holds the centre and the spread of each quantity, indexed by measure and
@@ -158,6 +159,8 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			switch {
 			case d.weights != nil:
 				_, v := by.Weighed(x, nil, d.weights, in)
+				widen := by.Widen(d.khat)
+				v.CenterSE, v.SpreadSE = v.CenterSE*widen, v.SpreadSE*widen
 				e = CenterSpread(v)
 			case by == byQuantiles || q.part >= 0:
 				e = CenterSpread(by.Apply(x, in))

@@ -38,7 +38,7 @@ func (a *assessment) given() (*draws, error) {
 	if w.missed, err = a.missed(w, y); err != nil || !a.represents(w, y) || a.emptyMode(y) != nil {
 		return nil, err
 	}
-	y.weights = w.weights
+	y.weights, y.khat = w.weights, math.Min(w.khat, w.limit)
 	return y, a.weighted(y, w.raw)
 }
 

@@ -41,11 +41,8 @@ func (s *sampling) weigh(w *weighting, y *draws) error {
 		return err
 	}
 	s.smooth(w, y)
-	// The jackknife does not see the part of the tail that no draw has reached. The mean
-	// excess of a generalised Pareto distribution over its threshold is proportional to
-	// 1/(1 − k).
-	widen := 1 / (1 - math.Min(math.Max(w.khat, 0), w.limit))
 	for by := range measures {
+		widen := by.Widen(math.Min(math.Max(w.khat, y.khat), w.limit))
 		w.differences[by], w.estimates[by] = nil, nil
 		for _, q := range s.quantities {
 			d, own := by.Weighed(y.all.Parameter(q.param), y.weights, w.weights, belong(y.modeOf, q.part))

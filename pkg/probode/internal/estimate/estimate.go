@@ -37,6 +37,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -282,7 +283,11 @@ const blocks = 24
 // The standard errors come from a jackknife that leaves out one block of consecutive
 // draws at a time [Künsch 1989]. A linear approximation would be too small: a draw with a
 // large weight pulls the estimate towards itself, and its influence then looks small. The
-// jackknife sees how far the estimate moves without it.
+// jackknife sees how far the estimate moves without it. A quantile is no smooth function
+// of the draws, for which the jackknife is made: what it says of the difference of two
+// medians is several times too large. The share of the draws up to a quantile is smooth.
+// The jackknife is therefore applied to it, and the slope of the quantile function makes a
+// quantile of a share.
 //
 //   - Künsch, H. R. (1989). The jackknife and the bootstrap for general stationary
 //     observations. Annals of Statistics 17(3), 1217–1241.
@@ -309,32 +314,33 @@ func (by Measure) Weighed(x, from, to, in [][]float64) (Difference, Value) {
 		}
 	}
 	slices.SortFunc(all, func(a, b draw) int { return cmp.Compare(a.x, b.x) })
-	at, end := by.both(all, -1)
-	var centers, logs, ownCenters, ownLogs []float64
-	for b := range block {
-		x, y := by.both(all, b)
-		centers, logs = append(centers, y.Center-x.Center), append(logs, math.Log(y.Spread/x.Spread))
-		ownCenters, ownLogs = append(ownCenters, y.Center), append(ownLogs, math.Log(y.Spread))
+	values, before, after := make([]float64, len(all)), make([]float64, len(all)), make([]float64, len(all))
+	for i, d := range all {
+		values[i], before[i], after[i] = d.x, d.from, d.to
 	}
-	jack := func(v []float64) float64 {
-		_, variance := stat.PopMeanVariance(v, nil)
-		return math.Sqrt(float64(block-1) * variance)
+	first, second := func(d draw) float64 { return d.from }, func(d draw) float64 { return d.to }
+	var at, end replicas
+	if by == Moments {
+		at, end = moments(all, block, first), moments(all, block, second)
+	} else {
+		p, q := sortedQuantiles(values, before), sortedQuantiles(values, after)
+		p.size = min(p.size, q.size) // the same bandwidth for both
+		q.size = p.size
+		at, end = quantiles(p, all, block, first), quantiles(q, all, block, second)
 	}
-	ratio := end.Spread / at.Spread
-	out := Difference{end.Center - at.Center, jack(centers), ratio, ratio * jack(logs)}
-	end.CenterSE, end.SpreadSE = jack(ownCenters), end.Spread*jack(ownLogs)
-	if by == Quantiles {
-		// If the draws have a gap near a quantile, the unweighted and the weighted quantile
-		// may lie on different sides of the gap, even if the weights are nearly equal.
-		s, _ := by.part(x, in)
-		if s.jumps {
-			out.CenterSE = math.Max(out.CenterSE, math.Abs(out.Center)/least)
-		}
-		if s.stretches {
-			out.RatioSE = math.Max(out.RatioSE, ratio*math.Abs(math.Log(ratio))/least)
-		}
+	ratio := end.spread / at.spread
+	difference := func(a, b []float64) []float64 { return floats.SubTo(make([]float64, block), a, b) }
+	out := Difference{end.center - at.center, jackknife(difference(end.centers, at.centers)), ratio, ratio * jackknife(difference(end.logs, at.logs))}
+	value := Value{end.center, jackknife(end.centers), end.spread, end.spread * jackknife(end.logs)}
+	// If the draws have a gap near a quantile, the two quantiles may lie on different sides of
+	// the gap, even if the weights are nearly equal.
+	if at.jumps {
+		out.CenterSE = math.Max(out.CenterSE, math.Abs(out.Center)/least)
 	}
-	return out, end
+	if at.stretches {
+		out.RatioSE = math.Max(out.RatioSE, ratio*math.Abs(math.Log(ratio))/least)
+	}
+	return out, value
 }
 
 // A draw is a selected draw with its weights and its block.
@@ -343,29 +349,85 @@ type draw struct {
 	block       int
 }
 
-// both returns the centre and the spread of the draws under each of the two weights, without
-// the draws of the given block.
-func (by Measure) both(sorted []draw, without int) (from, to Value) {
-	x, v, w := make([]float64, 0, len(sorted)), make([]float64, 0, len(sorted)), make([]float64, 0, len(sorted))
-	for _, d := range sorted {
-		if d.block != without {
-			x, v, w = append(x, d.x), append(v, d.from), append(w, d.to)
-		}
+// Widen returns the factor for the standard errors of Weighed if the weights have the tail
+// index k < 1. The jackknife does not see the part of the tail that no draw has reached. The
+// mean excess of a generalised Pareto distribution over its threshold is proportional to
+// 1/(1 − k). The farther a draw, the more it moves a mean, but not a quantile, for which
+// half of the logarithm is enough.
+func (by Measure) Widen(k float64) float64 {
+	factor := 1 / (1 - max(k, 0))
+	if by == Quantiles {
+		return math.Sqrt(factor)
 	}
-	from.Center, from.Spread = by.centerSpread(x, v)
-	to.Center, to.Spread = by.centerSpread(x, w)
-	return from, to
+	return factor
 }
 
-// centerSpread returns the centre and the spread of the sorted draws x; nil weights are
-// equal.
-func (by Measure) centerSpread(x, weights []float64) (center, spread float64) {
-	if by == Moments {
-		m, v := stat.PopMeanVariance(x, weights)
-		return m, math.Sqrt(v)
+// jackknife is NaN without numbers, as for draws that are too few.
+func jackknife(replicas []float64) float64 {
+	_, variance := stat.PopMeanVariance(replicas, nil)
+	return math.Sqrt(float64(len(replicas)-1) * variance)
+}
+
+// replicas are the centre and the spread of all draws, and centres and logarithms of
+// spreads without one block each. The fields `jumps` and `stretches` are those of summary.
+type replicas struct {
+	center, spread   float64
+	centers, logs    []float64
+	jumps, stretches bool
+}
+
+func moments(all []draw, block int, weight func(draw) float64) (r replicas) {
+	for without := -1; without < block; without++ {
+		var x, w []float64
+		for _, d := range all {
+			if d.block != without {
+				x, w = append(x, d.x), append(w, weight(d))
+			}
+		}
+		m, v := stat.PopMeanVariance(x, w)
+		if without < 0 {
+			r.center, r.spread = m, math.Sqrt(v)
+			continue
+		}
+		r.centers, r.logs = append(r.centers, m), append(r.logs, math.Log(v)/2)
 	}
-	q := sortedQuantiles(x, weights)
-	return q.at(0.5), (q.at(1-low) - q.at(low)) / 2
+	return r
+}
+
+// quantiles takes the quantile function q of the weighted draws. Its centers are relative to
+// center, and its logs to that of spread.
+func quantiles(q weightedQuantiles, all []draw, block int, weight func(draw) float64) (r replicas) {
+	mass, total := make([]float64, block), 0.0
+	for _, d := range all {
+		mass[d.block] += weight(d)
+		total += weight(d)
+	}
+	var at [3]float64
+	var moved [3][]float64 // of the quantiles, without a block
+	var jumps [3]bool
+	for k, p := range []float64{low, 0.5, 1 - low} {
+		at[k] = q.at(p)
+		in, below := make([]float64, block), 0.0 // the weights up to the quantile, by block
+		for _, d := range all {
+			if d.x <= at[k] {
+				in[d.block] += weight(d)
+				below += weight(d)
+			}
+		}
+		moved[k] = make([]float64, block)
+		for b := range block {
+			moved[k][b] = below/total - (below-in[b])/(total-mass[b])
+		}
+		var slope float64
+		slope, jumps[k] = q.slope(p, jackknife(moved[k]))
+		floats.Scale(slope, moved[k])
+	}
+	r.center, r.spread = at[1], (at[2]-at[0])/2
+	r.jumps, r.stretches = jumps[1], jumps[0] || jumps[2]
+	for b := range block {
+		r.centers, r.logs = append(r.centers, moved[1][b]), append(r.logs, (moved[2][b]-moved[0][b])/(2*r.spread))
+	}
+	return r
 }
 
 // meanSE is 0 if all numbers are equal, and else diag.MCSEMean.
