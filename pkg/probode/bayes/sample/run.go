@@ -257,7 +257,7 @@ func Visits(p *bayes.Posterior, sampler Sampler, chains *mcmc.Chains) []string {
 		}
 	}
 	if stay > 0 {
-		notes = append(notes, fmt.Sprintf("warning: %d of %d chains stay in one of %d known modes, so the share of the draws in each mode depends on the starting points: use tempering", stay, len(in), len(all)))
+		notes = append(notes, fmt.Sprintf("warning: %d of %d chains stay in one of %d known modes, so the share of the draws in each mode depends on the starting points: use tempering, or take more draws", stay, len(in), len(all)))
 	}
 	return append([]string{"share of the draws in each mode: " + strings.Join(all, ", ")}, notes...)
 }

@@ -313,7 +313,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		{"observations", "no longer gives the same numbers as before", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
-		{"sampler", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, sampler *sample.Sampler, _ *mcmc.Settings) {
+		{"sampler", "scheme is pcn,PCNWithinGibbs{Proposal:&{}} in the file", func(_ *bayes.Posterior, sampler *sample.Sampler, _ *mcmc.Settings) {
 			*sampler = sample.PCNWithinGibbs{Proposal: rule, Blocks: -1}
 		}},
 		{"seed", "seed is 5 in the file and 6 now", func(_ *bayes.Posterior, _ *sample.Sampler, s *mcmc.Settings) { s.Seed = 6 }},
