@@ -41,6 +41,7 @@ const (
 	// The draws are looked at up to mostLooks times, and doubled in between. Repeated
 	// looks are more likely than a single one to report an effect that does not exist, so
 	// each look uses the confidence level 1 − (1 − Confidence)/mostLooks [Bonferroni].
-	// growth is the default budget, as a multiple of the number of draws in the first look.
-	mostLooks, growth = 4, 8
+	// The candidates are not looked at before the chains of the reference posterior have
+	// mixed. growth is the default budget, as a multiple of the initial number of draws.
+	mostLooks, growth = 4, 16
 )

@@ -94,13 +94,15 @@ func (a *assessment) run() error {
 	if err := a.drawReference(); err != nil || a.y == nil {
 		return err
 	}
-	for a.looked < mostLooks {
-		for i := range a.out.Candidates {
-			if err := a.infer(i); err != nil {
-				return err
+	for {
+		if a.mixed(a.y) { // otherwise nothing could be said of any candidate
+			for i := range a.out.Candidates {
+				if err := a.infer(i); err != nil {
+					return err
+				}
 			}
+			a.looked++
 		}
-		a.looked++
 		if a.judge(); a.looked == mostLooks || a.s.MaxTime > 0 && time.Since(a.begin) > a.s.MaxTime {
 			return nil
 		}
@@ -109,7 +111,6 @@ func (a *assessment) run() error {
 			return err
 		}
 	}
-	return nil
 }
 
 // certify computes the profile of the log likelihood, and a certificate for each setup.

@@ -39,11 +39,12 @@ type Settings struct {
 	// lies in [0.5, 1), and zero means 0.95. The verdict on a parameter is Negligible if
 	// the intervals for its bias and its ratio both lie below the threshold. The verdict
 	// is Matters if at least one of the two intervals lies above the threshold. The draws
-	// are looked at up to four times, and the error probability is divided equally.
+	// are looked at up to four times, from when the chains of the reference posterior have
+	// mixed, and the error probability is divided equally.
 	Confidence float64
 
-	// MaxDraws is the largest number of draws per chain; zero means eight times the
-	// number of draws in the first look. If MaxTime is positive, no draws are added when
+	// MaxDraws is the largest number of draws per chain; zero means sixteen times the
+	// initial number of draws. If MaxTime is positive, no draws are added when
 	// this time has passed since the beginning of Run, and a first run that is not
 	// finished by then is given up. MaxTime does not limit the searches for modes or the
 	// certificates. With MaxTime, the results depend on the speed of the machine.
