@@ -45,6 +45,7 @@ var cells = map[string]func(){
 	"play":         func() { Play("dragons", map[string]any{"h": 0.25}, "along") },
 	"play nothing": func() { Play("no such figure", nil) },
 	"play wrongly": func() { Play("posterior", map[string]any{"seed": "two"}) },
+	"play less":    func() { Play("step", nil, "picture", "surface") },
 	"bad figure":   func() { Show(viz.Figure{Title: "empty"}) },
 	"table": func() {
 		Table([]string{"method", "h", "error"}, []any{"AB1 <x>", 0.1, 1.234567e-5}, []any{"AM0", 0.05})
@@ -436,7 +437,7 @@ func TestPlay(t *testing.T) {
 			t.Errorf("%d times %s", strings.Count(got, want), want)
 		}
 	}
-	for _, cell := range []string{"play nothing", "play wrongly"} {
+	for _, cell := range []string{"play nothing", "play wrongly", "play less"} {
 		if r := run(t, cell, 0); !r.failed || len(r.sent) > 0 {
 			t.Errorf("%s: %+v", cell, r)
 		}

@@ -38,6 +38,15 @@ func Play(name string, values map[string]any, charts ...string) {
 	for !view.Done && Context().Err() == nil {
 		view = figure.Advance(100 * time.Millisecond)
 	}
+	var ids []string
+	for _, c := range view.Charts {
+		ids = append(ids, c.ID)
+	}
+	for _, id := range charts {
+		if !slices.Contains(ids, id) {
+			fail(fmt.Sprintf("%s has no chart %q: want one of %s", name, id, strings.Join(ids, ", ")))
+		}
+	}
 	recorded := recording(view, charts)
 	fragment, err := viz.HTML(recorded)
 	Check(err)

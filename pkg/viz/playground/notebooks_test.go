@@ -12,13 +12,14 @@ import (
 	"testing"
 )
 
-// Each link in the text of a notebook that moves knobs names a live figure of this
-// notebook, its knobs and values that they can have.
-func TestLinksOfNotebooks(t *testing.T) {
+// A live figure of a notebook names two or three knobs. Each link in the text that moves
+// knobs names a live figure of this notebook, its knobs and values that they can have.
+func TestFiguresOfNotebooks(t *testing.T) {
 	files, err := filepath.Glob("../../../notebooks/[0-9]*.ipynb")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+	play := regexp.MustCompile(`nb\.Play\("\w+", map\[string\]any\{([^}]*)\}`)
 	link, n := regexp.MustCompile(`\]\(#(\w+)\?([^)]+)\)`), 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -40,6 +41,11 @@ func TestLinksOfNotebooks(t *testing.T) {
 				code.WriteString(strings.Join(c.Source, ""))
 			} else {
 				prose.WriteString(strings.Join(c.Source, ""))
+			}
+		}
+		for _, m := range play.FindAllStringSubmatch(code.String(), -1) {
+			if knobs := strings.Count(m[1], ":"); knobs < 2 || knobs > 3 {
+				t.Errorf("%s: %s names %d knobs", filepath.Base(file), m[0], knobs)
 			}
 		}
 		for _, m := range link.FindAllStringSubmatch(prose.String(), -1) {
