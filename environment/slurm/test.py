@@ -26,7 +26,7 @@ ROOT = HERE.parent.parent
 CHAINS = 4
 KILLED = 2  # the task that is killed
 STUDY = ["-case", "fitzhugh-nagumo", "-data", str(ROOT / "reproduce" / "data.csv"), "-scheme", "pcn", "-chains", str(CHAINS),
-         "-burn-in", "45000", "-draws", "5000", "-seed", "7", "-checkpoint", "0.1s", "-quiet"]
+         "-burn-in", "45000", "-draws", "5000", "-seed", "7", "-quiet"]
 
 DAEMONS = ["munged", "slurmctld", "slurmd"]
 SECONDS = 60  # the longest time to wait for Slurm

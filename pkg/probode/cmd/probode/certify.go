@@ -52,7 +52,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	at := flags.String("at", "", "with -model, use this point instead of searching for modes: nominal, or `name=value,…`; the other parameters have their nominal values")
 	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
 	page := flags.String("out", "", "`file` (.png, .svg or .html) for a figure; log-likelihoods along each parameter, with a curve for each solver")
-	verbose := flags.Bool("v", false, "print the shift of each parameter, and what the answer rests on")
+	verbose := flags.Bool("v", false, "print all tables, and what the answer rests on")
 	file := flags.String("json", "", "`file` for the numbers as JSON; \"-\" is standard output; see docs/json.md")
 	if err := parseModel(flags, args, certifyHelp, out); err != nil {
 		return err

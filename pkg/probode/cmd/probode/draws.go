@@ -47,7 +47,7 @@ func warnIdle(flags *flag.FlagSet, name string, s sample.Sampler) {
 	if s.Algorithm().Target.Noisy() {
 		return
 	}
-	if idle := needs(flags, "with -scheme "+name+", which uses a solver without noise", "alpha", "noise"); idle != nil {
+	if idle := needs(flags, "with -scheme "+name+", which uses a solver without noise", "alpha"); idle != nil {
 		fmt.Fprintln(os.Stderr, "warning:", idle)
 	}
 }

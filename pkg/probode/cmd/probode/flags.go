@@ -172,7 +172,7 @@ var groups = []struct {
 	names []string
 }{
 	{"The model", []string{"model", "outside", "condition", "case", "problem", "data", "span", "times", "at"}},
-	{"The solver", []string{"method", "step", "steps", "rtol", "atol", "max-step", "alpha", "noise"}},
+	{"The solver", []string{"method", "step", "steps", "rtol", "atol", "alpha"}},
 	{"The draws", []string{"scheme", "start", "draws", "chains", "chain", "burn-in", "seed", "paths"}},
 	{"The judgement", []string{"threshold", "confidence", "budget", "enough"}},
 	{"What is written", nil},

@@ -43,7 +43,6 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	how := solving{flags: flags}
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: chosen so that the error of the log-likelihood is at most 1e-7")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help-all")
-	flags.Float64Var(&how.longest, "max-step", 0, "largest step `size`; inf means no limit; 0 means 1/128 of the time span if the equations depend on time, and otherwise no limit")
 	flags.Float64Var(&how.step, "step", 0, "`size` of equal steps between observation times; without -step, error control chooses the steps")
 	flags.StringVar(&how.method, "method", "radau5", "`method` of the solver; "+catalog.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
@@ -58,7 +57,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if all, err := problemsBelow(m.file); err != nil {
 		return err
 	} else if all != nil {
-		if err := needs(flags, "for a folder of problems", "at", "gradient", "json", "data", "rtol", "atol", "max-step", "step", "method"); err != nil {
+		if err := needs(flags, "for a folder of problems", "at", "gradient", "json", "data", "rtol", "atol", "step", "method"); err != nil {
 			return err
 		}
 		return problemTable(ctx, all, m.outside, out)
@@ -102,7 +101,7 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	if len(setups) > 1 {
 		return set, errors.New("-rtol and -atol: want one number each")
 	}
-	set.Method, set.StepSize, set.MaxStep = setups[0].Method, setups[0].StepSize(), how.longest
+	set.Method, set.StepSize = setups[0].Method, setups[0].StepSize()
 	if mesh, controlled := setups[0].Mesh.(probode.Adaptive); controlled {
 		set.Tolerance = mesh.Tolerance
 	}

@@ -92,7 +92,6 @@ type model struct {
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
 	flags.StringVar(&m.alpha, "alpha", "", "noise `scale` of the solver; a number, auto (calibrated at the mode of the posterior), or a prior; default: the scale of the case, or auto")
-	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own noise) or local (noise proportional to the local error of each step); default: local if error control chooses the steps, otherwise method")
 	flags.IntVar(&m.chains, "chains", 4, "`number` of chains")
 	flags.IntVar(&m.draws, "draws", 0, "`number` of draws per chain; 0 means that the command decides")
 	return m

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -126,14 +125,6 @@ func TestModelOfCase(t *testing.T) {
 	_, p, err := parsed(t, "-case", "fitzhugh-nagumo", "-data", filepath.Join(root, "reproduce", "data.csv"), "-method", "ab2", "-alpha", "auto")
 	if err != nil || p.Alpha != 0 || p.Method.String() != "AB2" {
 		t.Errorf("alpha %v, method %v, error %v", p.Alpha, p.Method, err)
-	}
-	for name, want := range map[string]probode.Scaling{"local": probode.ScaleLocal, "method": probode.ScaleStep} {
-		if _, p, err = parsed(t, "-case", "pk-mm", "-noise", name); err != nil || p.Scaling != want {
-			t.Errorf("-noise %s: %v, %v", name, p.Scaling, err)
-		}
-	}
-	if _, _, err = parsed(t, "-case", "pk-mm", "-noise", "some"); err == nil || !strings.Contains(err.Error(), "-noise some: want local or method") {
-		t.Errorf("-noise some: %v", err)
 	}
 }
 

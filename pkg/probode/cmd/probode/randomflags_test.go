@@ -45,13 +45,13 @@ data: |
 	values := map[string][]string{
 		"model": model, "condition": {"high", "low", "", "none"}, "method": {"dp5", "radau5", "rk4", "am1", "am1,newton", "reference", "bdf", "ek0", "none", ""},
 		"step": {"0.1", "0", "-1", "inf", "0.37", "1e9"}, "rtol": tolerances, "atol": append(tolerances, "1e-6", "1e-6,1e-6"),
-		"max-step": {"0.1", "inf", "0", "-1", "nan"}, "times": {"2,3", "5", "1e9", "3,3", "", "nan", "2.5,"}, "at": {"k=0.3", "nominal", "k=0.7", "k=0.7,k=1", "k=", "none=1", ""}, "span": {"2,4", "0,4", "4,2", "2", "2,inf", ""}, "paths": {"0", "3", "-1"}, "alpha": {"0.1", "auto", "0", "-1", "x"},
-		"noise": {"local", "method", "none"}, "seed": {"2", "0"}, "problem": {"fhn", "none"}, "gradient": {"true", "false"}, "data": {"counts.csv", "counts.yaml", "none"},
+		"times": {"2,3", "5", "1e9", "3,3", "", "nan", "2.5,"}, "at": {"k=0.3", "nominal", "k=0.7", "k=0.7,k=1", "k=", "none=1", ""}, "span": {"2,4", "0,4", "4,2", "2", "2,inf", ""}, "paths": {"0", "3", "-1"}, "alpha": {"0.1", "auto", "0", "-1", "x"},
+		"seed": {"2", "0"}, "problem": {"fhn", "none"}, "gradient": {"true", "false"}, "data": {"counts.csv", "counts.yaml", "none"},
 		"json": {"a.json", "-", "none/a.json", "counts.yaml"}, "out": {"a.csv", "-", "a.xlsx", "counts.yaml", "a.go", "a.svg"},
 	}
 	verbs := map[string][]string{
-		"solve":      {"model", "condition", "method", "step", "rtol", "atol", "times", "at", "span", "paths", "alpha", "noise", "seed", "problem", "json", "out"},
-		"likelihood": {"model", "at", "rtol", "atol", "max-step", "step", "method", "gradient", "json"},
+		"solve":      {"model", "condition", "method", "step", "rtol", "atol", "times", "at", "span", "paths", "alpha", "seed", "problem", "json", "out"},
+		"likelihood": {"model", "at", "rtol", "atol", "step", "method", "gradient", "json"},
 		"generate":   {"model", "condition", "out"},
 	}
 	before := left(t)

@@ -166,7 +166,7 @@ func (r *sampleRun) parse(args []string) error {
 	only := flags.String("chain", "", "run only the chain with this `number`, or several chains, such as 1,3; the first chain has the number 1")
 	s := &r.settings
 	flags.IntVar(&s.BurnIn, "burn-in", 0, "`number` of iterations of each chain before the first draw; 0 means that the number depends on the model")
-	flags.DurationVar(&r.options.Checkpoint, "checkpoint", 5*time.Second, "time between two saved states of the chains")
+	r.options.Checkpoint = time.Second
 	flags.BoolVar(&r.quiet, "quiet", false, "show no progress")
 	if err := parseModel(flags, args, sampleHelp, r.out); err != nil {
 		return err
@@ -174,8 +174,6 @@ func (r *sampleRun) parse(args []string) error {
 	switch {
 	case r.dir == "":
 		return errors.New("-dir: want a directory for the draws")
-	case r.options.Checkpoint <= 0:
-		return fmt.Errorf("-checkpoint %v: want a time > 0", r.options.Checkpoint)
 	}
 	r.figure.flag = "out"
 	if err := first(r.model.checkCounts(s.BurnIn), checkEnding("out", r.figure.path, ".html"), checkOutputs(r.figure)); err != nil {

@@ -202,7 +202,6 @@ func TestSampleErrors(t *testing.T) {
 		{with("-chain", "0"), "-chain 0: want"},
 		{with("-scheme", "hmc"), "-scheme hmc: want deterministic, nuts, "},
 		{with("-burn-in", "-1"), "-burn-in -1: want a number from 0 to "},
-		{with("-checkpoint", "0s"), "-checkpoint 0s: want a time > 0"},
 		{with("more"), "want either a model file or -case"},
 		{with("-nonsense"), "-nonsense"},
 	} {

@@ -18,9 +18,8 @@ import (
 type solving struct {
 	flags             *flag.FlagSet
 	method            string
-	step, longest     float64 // -step, -max-step
-	steps, rtol, atol string  // lists
-	noise             string
+	step              float64
+	steps, rtol, atol string // lists
 
 	components int  // if positive, the number of components, for each of which -atol may have a number
 	frozen     bool // error control chooses the steps once, and not again for every θ
@@ -29,15 +28,6 @@ type solving struct {
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
-	switch s.noise {
-	case "":
-	case "local":
-		base.Scaling = probode.ScaleLocal
-	case "method":
-		base.Scaling = probode.ScaleStep
-	default:
-		return base, fmt.Errorf("-noise %s: want local or method", text.Clip(s.noise))
-	}
 	if s.method != "" {
 		if base.Method, err = catalog.Parse(s.method); err != nil {
 			return base, fmt.Errorf("-method: %w", err)
@@ -48,15 +38,14 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// setups returns one for each step size or tolerance, or a single one. Without a
-// tolerance, -max-step has no effect.
+// setups returns one for each step size or tolerance, or a single one.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
 	}
 	var chosen []string
-	for _, name := range []string{"step", "steps", "rtol", "atol", "max-step"} {
-		if s.set(name) && !(name == "atol" && s.set("rtol")) && !(name == "max-step" && (s.set("rtol") || s.set("atol"))) {
+	for _, name := range []string{"step", "steps", "rtol", "atol"} {
+		if s.set(name) && !(name == "atol" && s.set("rtol")) {
 			chosen = append(chosen, "-"+name)
 		}
 	}
@@ -75,16 +64,14 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 			all = append(all, base.WithStepSize(h))
 		}
 		return all, err
-	case s.set("max-step") && !(s.longest >= 0):
-		return nil, fmt.Errorf("-max-step %g: want a number ≥ 0, or inf", s.longest)
-	case !s.set("rtol") && !s.set("atol"): // the caller uses s.longest
+	case !s.set("rtol") && !s.set("atol"):
 		return []probode.Setup{base}, nil
 	}
 	tolerances, err := s.tolerances()
 	for _, t := range tolerances {
-		base.Mesh = probode.Adaptive{Tolerance: t, Max: s.longest}
+		base.Mesh = probode.Adaptive{Tolerance: t}
 		if s.frozen {
-			base.Mesh = probode.Frozen{Tolerance: t, Max: s.longest}
+			base.Mesh = probode.Frozen{Tolerance: t}
 		}
 		all = append(all, base)
 	}

@@ -68,7 +68,6 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.span, "span", "", "`from,to`; another time span")
 	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0 means no ensemble")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")
-	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (noise proportional to the local error of each step) or method (the method's own noise); default: local if error control chooses the steps, or if -alpha is auto and the method allows it; otherwise method")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random `numbers`")
 	file := flags.String("out", "", "`file` for a table (.csv, .txt) or figure (.html, .svg, .png); default: the table on standard output")
 	machine := flags.String("json", "", "`file` for the table as JSON; \"-\" is standard output; see docs/json.md; with -json, the text table is written only if -out is set")
@@ -88,7 +87,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if s.paths == 0 {
-		if err := needs(flags, "without -paths", "alpha", "noise"); err != nil {
+		if err := needs(flags, "without -paths", "alpha"); err != nil {
 			return err
 		}
 	}
@@ -395,7 +394,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 		to.Alpha = alpha
 		return err
 	}
-	if g, err := (probode.Setup{Method: m, Mesh: to.Mesh, Scaling: probode.ScaleLocal}).Grid(ctx, p, nil, to.Times); s.noise == "" && err == nil {
+	if g, err := (probode.Setup{Method: m, Mesh: to.Mesh, Scaling: probode.ScaleLocal}).Grid(ctx, p, nil, to.Times); err == nil {
 		to.Mesh = probode.Fixed{Grid: g}
 	}
 	cal, err := calibrate.Run(ctx, p, m, calibrate.Settings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed})

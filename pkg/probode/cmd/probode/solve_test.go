@@ -9,6 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/problems"
 )
 
 // table runs solve and returns the header and the numbers of its table.
@@ -220,22 +225,35 @@ func TestSolvePaths(t *testing.T) {
 	}
 }
 
-// Calibrated paths have noise scaled by local errors unless that of the method is asked
-// for; a number scales what -noise says.
+// Calibrated paths have noise scaled by local errors, and a number scales the method's own.
 func TestSolveNoise(t *testing.T) {
-	sd := func(args ...string) float64 {
-		_, rows := table(t, append([]string{"-problem", "lotka-volterra-20", "-method", "rk4", "-step", "0.5", "-times", "5", "-paths", "60"}, args...)...)
-		return rows[0][4]
+	args := []string{"-problem", "lotka-volterra-20", "-method", "rk4", "-step", "0.5", "-times", "5", "-paths", "60"}
+	p, err := problems.Named("lotka-volterra-20")
+	if err != nil {
+		t.Fatal(err)
 	}
-	auto, local, own := sd(), sd("-noise", "local"), sd("-noise", "method")
-	if !(auto > 0) || math.Abs(auto/local-1) > 1e-9 || math.Abs(own/local-1) < 0.1 {
-		t.Errorf("sds %g, with local noise %g, with that of the method %g", auto, local, own)
+	grid, err := probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5), Scaling: probode.ScaleLocal}.Grid(t.Context(), p, nil, []float64{5})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if a, b := sd("-alpha", "0.01"), sd("-alpha", "0.01", "-noise", "method"); a != b {
-		t.Errorf("sds for a number: %g, and with the noise of the method %g", a, b)
+	set := probode.Settings{Seed: 1, Mesh: probode.Fixed{Grid: grid}, Times: []float64{5}}
+	cal, err := calibrate.Run(t.Context(), p, methods.RungeKutta{}, calibrate.Settings{Mesh: set.Mesh, Seed: 1})
+	if err != nil || cal.Scaling != probode.ScaleLocal {
+		t.Fatal(cal, err)
 	}
-	if a := sd("-alpha", "0.01", "-noise", "local"); a == own || !(a > 0) {
-		t.Errorf("sd %g", a)
+	number := set
+	number.Alpha, number.Mesh = 0.01, probode.Uniform(0.5)
+	for i, c := range []struct {
+		more []string
+		by   probode.Settings
+	}{{nil, cal.Settings(set)}, {[]string{"-alpha", "0.01"}, number}} {
+		e, err := probode.Integrate(t.Context(), p, methods.RungeKutta{}, 60, c.by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, rows := table(t, append(args, c.more...)...); !(rows[0][4] > 0) || math.Abs(rows[0][4]/e.SD[0][0]-1) > 1e-6 {
+			t.Errorf("%d: sd %g, want %g", i, rows[0][4], e.SD[0][0])
+		}
 	}
 	// A method with randomness of its own keeps it.
 	_, rows := table(t, "-problem", "logistic", "-method", "random:rk4", "-step", "0.5", "-times", "2", "-paths", "60")
@@ -259,7 +277,6 @@ func TestSolveFaults(t *testing.T) {
 		"-paths -1: want":                                     {"-problem", "fhn", "-step", "0.1", "-paths", "-1"},
 		"would take":                                          {"-problem", "fhn", "-step", "0.1", "-paths", "9223372036854775807"},
 		"-alpha -1: want":                                     {"-problem", "fhn", "-step", "0.1", "-paths", "2", "-alpha", "-1"},
-		"-noise x: want local or method":                      {"-problem", "fhn", "-step", "0.1", "-paths", "2", "-noise", "x"},
 		"-atol 1,2,3: want a number, or 2":                    {"-problem", "fhn", "-rtol", "1e-3", "-atol", "1,2,3"},
 		"-step has no meaning with -method ref":               {"-problem", "fhn", "-step", "0.1", "-method", "reference"},
 		"more than 1000000 steps":                             {"-problem", "rober", "-method", "rk4", "-rtol", "1e-6", "-atol", "1e-9"},
@@ -417,7 +434,7 @@ time: {variable: t}
 		{"-model " + bare, "t x y", 3},
 		{"-model " + measured, "t x y", 5},
 		{"-model " + measured + " -condition one", "t x y", 3},
-		{"-model " + bare + " -condition two -paths 4 -alpha 1 -noise method -method heun3 -step 0.01", "t x x_mean x_sd x_q05 x_q50 x_q95 y", 5},
+		{"-model " + bare + " -condition two -paths 4 -alpha 1 -method heun3 -step 0.01", "t x x_mean x_sd x_q05 x_q50 x_q95 y", 5},
 	} {
 		header, rows := table(t, append(strings.Fields(c.args), "-times", "0.5")...)
 		if strings.Join(header, " ") != c.header {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,28 +115,6 @@ func TestInterruptedFit(t *testing.T) {
 				t.Errorf("the complete profiles are %+v", got.Profiles)
 			}
 			return
-		}
-	}
-}
-
-// -max-step limits the steps also without a tolerance, and does not change the log-
-// likelihood beyond its error: with x = 10 exp(−k t) it has a closed form.
-func TestMaxStepAlone(t *testing.T) {
-	inFolder(t, "counts.yaml", counts)
-	want := 0.0
-	for i, y := range []float64{3, 2} {
-		mean := 10 * math.Exp(-float64(i+1))
-		g, _ := math.Lgamma(y + 1)
-		want += y*math.Log(mean) - mean - g
-	}
-	for _, longest := range []string{"0.1", "0", "inf", "1e-3"} {
-		if got := likelihoodOf(t, "-model", "counts.yaml", "-max-step", longest).LogLikelihood; math.Abs(got-want) > 1e-7 {
-			t.Errorf("with -max-step %s the log-likelihood is %v: want %v", longest, got, want)
-		}
-	}
-	for _, longest := range []string{"-1", "nan"} {
-		if err := run(context.Background(), []string{"likelihood", "-model", "counts.yaml", "-max-step", longest}, io.Discard); err == nil || !strings.Contains(err.Error(), "want a number ≥ 0, or inf") {
-			t.Errorf("-max-step %s: error %v", longest, err)
 		}
 	}
 }
