@@ -331,6 +331,16 @@ func (by Measure) Weighed(x, from, to, in [][]float64) (Difference, Value) {
 	ratio := end.spread / at.spread
 	difference := func(a, b []float64) []float64 { return floats.SubTo(make([]float64, block), a, b) }
 	out := Difference{end.center - at.center, jackknife(difference(end.centers, at.centers)), ratio, ratio * jackknife(difference(end.logs, at.logs))}
+	if by == Quantiles {
+		// The distance between two quantiles with at most one draw between them is as random
+		// as that between two draws, which no block knows.
+		between := func(k int) float64 {
+			one := at.spacing[k]
+			return math.Min(math.Abs(end.at[k]-at.at[k]), one) * one
+		}
+		out.CenterSE = math.Hypot(out.CenterSE, math.Sqrt(between(1)))
+		out.RatioSE = math.Hypot(out.RatioSE, ratio*math.Sqrt(between(0)+between(2))/(2*at.spread))
+	}
 	value := Value{end.center, jackknife(end.centers), end.spread, end.spread * jackknife(end.logs)}
 	// If the draws have a gap near a quantile, the two quantiles may lie on different sides of
 	// the gap, even if the weights are nearly equal.
@@ -374,6 +384,8 @@ type replicas struct {
 	center, spread   float64
 	centers, logs    []float64
 	jumps, stretches bool
+
+	at, spacing [3]float64 // the quantiles, and the mean distance between two draws there
 }
 
 func moments(all []draw, block int, weight func(draw) float64) (r replicas) {
@@ -402,14 +414,13 @@ func quantiles(q weightedQuantiles, all []draw, block int, weight func(draw) flo
 		mass[d.block] += weight(d)
 		total += weight(d)
 	}
-	var at [3]float64
 	var moved [3][]float64 // of the quantiles, without a block
 	var jumps [3]bool
 	for k, p := range []float64{low, 0.5, 1 - low} {
-		at[k] = q.at(p)
+		r.at[k] = q.at(p)
 		in, below := make([]float64, block), 0.0 // the weights up to the quantile, by block
 		for _, d := range all {
-			if d.x <= at[k] {
+			if d.x <= r.at[k] {
 				in[d.block] += weight(d)
 				below += weight(d)
 			}
@@ -421,8 +432,9 @@ func quantiles(q weightedQuantiles, all []draw, block int, weight func(draw) flo
 		var slope float64
 		slope, jumps[k] = q.slope(p, jackknife(moved[k]))
 		floats.Scale(slope, moved[k])
+		r.spacing[k] = slope / float64(len(all))
 	}
-	r.center, r.spread = at[1], (at[2]-at[0])/2
+	r.center, r.spread = r.at[1], (r.at[2]-r.at[0])/2
 	r.jumps, r.stretches = jumps[1], jumps[0] || jumps[2]
 	for b := range block {
 		r.centers, r.logs = append(r.centers, moved[1][b]), append(r.logs, (moved[2][b]-moved[0][b])/(2*r.spread))
