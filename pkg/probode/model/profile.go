@@ -435,7 +435,7 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 		most = 40 // steps
 		far  = 10 // the largest permitted difference between the predicted and the actual log-likelihood
 	)
-	x, promised := last.Toward(f, k, h)
+	x, promised := f.helped(last).Toward(f, k, h)
 	if x == nil {
 		return last, math.Inf(1)
 	}
@@ -445,7 +445,7 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 	}
 	low, high := a.Low[k], a.High[k]
 	a.Low[k], a.High[k], a.Tolerance = x[k], x[k], tolerance/40
-	a.Climb(f.ctx, f, most)
+	f.helped(a).Climb(f.ctx, f, most)
 	if !a.Known && !a.Failed {
 		a.Known = f.Expand(&a.Point)
 	}

@@ -92,7 +92,7 @@ func (f *fitting) coarse() probode.Mesh {
 	return probode.Adaptive{Tolerance: f.set.Tolerance, MaxSteps: 2e4}
 }
 
-// Value, Expand and Bend count evaluations.
+// Value and Expand count evaluations.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
 	return f.Surface.Value(x)
@@ -103,12 +103,15 @@ func (f *search) Expand(p *shape.Point) bool {
 	return f.Surface.Expand(p)
 }
 
-func (f *search) Bend(p *shape.Point, d []float64) []float64 {
-	f.evaluations++
-	return f.Nonlinear(p.X, d)
+// helped returns the ascent a with what the likelihood can do for it.
+func (f *search) helped(a *shape.Ascent) *shape.Ascent {
+	a.Adjust = f.Settle
+	a.Bend = func(p *shape.Point, d []float64) []float64 {
+		f.evaluations++
+		return f.Nonlinear(p.X, d)
+	}
+	return a
 }
-
-func (f *search) Adjust(x []float64, value float64) float64 { return f.Settle(x, value) }
 
 // Follow returns false, because an expansion with exact derivatives takes little more
 // time than a value.
@@ -128,7 +131,7 @@ func (f *search) rough(e *end) {
 	if e.Err = f.begin(e); e.Err != nil {
 		return
 	}
-	e.ascent.Climb(f.ctx, f, f.set.Iterations)
+	f.helped(&e.ascent).Climb(f.ctx, f, f.set.Iterations)
 	e.Evaluations = f.evaluations
 }
 
@@ -154,7 +157,7 @@ func (f *search) begin(e *end) error {
 			value := f.Value(x)
 			if math.IsInf(value, -1) {
 				f.failed = errors.New("the log-likelihood is −∞")
-			} else if value = f.Adjust(x, value); a.X == nil || value > a.Value {
+			} else if value = f.Settle(x, value); a.X == nil || value > a.Value {
 				a.X, a.Value = x, value
 			}
 		}
@@ -225,7 +228,7 @@ func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 		if err := f.refine(a); err != nil {
 			return nil, err
 		}
-		a.Climb(f.ctx, f, most-a.Steps)
+		f.helped(a).Climb(f.ctx, f, most-a.Steps)
 	} else if !f.solved(f.coarse(), a.X) {
 		return nil, f.failed
 	}

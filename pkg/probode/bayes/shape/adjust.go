@@ -6,7 +6,7 @@ import (
 
 // Settle maximises the log density over the coordinates that do not affect the solution
 // of the equations, such as the size of the measurement errors or the scale and offset of
-// an observation, and returns the result that Adjust of an Adjuster must return. Settle
+// an observation, and returns the result that Ascent.Adjust must return. Settle
 // does not solve the equations again. If the log density has kinks, Settle does not
 // change x. After Settle, Follow cannot be called.
 func (s *Surface) Settle(x []float64, value float64) float64 {

@@ -9,14 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// An Adjuster is a Function that can be maximised over some coordinates at little cost.
-// Adjust is called after Value at the same x, and the argument `value` is the result of
-// Value. Adjust changes x, and returns the value of the function at the new x.
-type Adjuster interface {
-	Function
-	Adjust(x []float64, value float64) float64
-}
-
 // An Ascent maximises a Function by a trust-region method with the Fisher information as
 // the curvature. Each step goes to the maximum of a quadratic expansion, subject to the
 // bounds. Radius limits the length of the step. After a step, Function.Follow corrects
@@ -38,6 +30,18 @@ type Ascent struct {
 	Unit      []float64 // natural units of the coordinates; nil means 1 for each
 	Radius    float64   // in these units; zero means 1 at the first step
 	Tolerance float64   // predicted rise at or below which the ascent ends
+
+	// Adjust, if not nil, maximises the function over some coordinates at little cost. It is
+	// called after Value at the same x, and the argument `value` is the result of Value.
+	// Adjust changes x, and returns the value of the function at the new x.
+	Adjust func(x []float64, value float64) float64
+
+	// Bend, if not nil, helps to follow a narrow and curved ridge. The locations of the data
+	// (see Surface) are not exactly linear in the coordinates. Bend returns −Jᵀ I r″, a
+	// correction to the gradient for the nonlinearity of the locations, or nil if r″ cannot
+	// be computed. The vector r″ holds the second derivatives of the locations in the
+	// direction d. The last call of Expand was at p.X.
+	Bend func(p *Point, d []float64) []float64
 
 	Known  bool // the expansion is valid at X
 	Done   bool
@@ -95,7 +99,7 @@ func (a *Ascent) Step(f Function) {
 		for k, v := range d {
 			trial[k] = min(max(a.X[k]+v, a.Low[k]), a.High[k])
 		}
-		value := valueAt(f, trial)
+		value := a.valueAt(f, trial)
 		if !(value > a.Value) && !a.fresh {
 			// The derivatives may be inaccurate: after the last step, they were corrected
 			// but not computed again.
@@ -106,8 +110,8 @@ func (a *Ascent) Step(f Function) {
 		}
 		ratio := (value - a.Value) / rise
 		if !(ratio > 0.25) {
-			if to := a.bent(f, d, a.damping); to != nil {
-				if at := valueAt(f, to); at > max(value, a.Value) {
+			if to := a.bent(d, a.damping); to != nil {
+				if at := a.valueAt(f, to); at > max(value, a.Value) {
 					trial, value = to, at
 					ratio = (value - a.Value) / rise
 				}
@@ -127,10 +131,10 @@ func (a *Ascent) Step(f Function) {
 	a.Done = true
 }
 
-func valueAt(f Function, x []float64) float64 {
+func (a *Ascent) valueAt(f Function, x []float64) float64 {
 	value := f.Value(x)
-	if adjuster, ok := f.(Adjuster); ok && !math.IsInf(value, -1) {
-		value = adjuster.Adjust(x, value)
+	if a.Adjust != nil && !math.IsInf(value, -1) {
+		value = a.Adjust(x, value)
 	}
 	return value
 }

@@ -8,27 +8,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Bender is a Function that helps an Ascent to follow a narrow and curved ridge. The
-// locations of the data (see Surface) are not exactly linear in the coordinates. Bend
-// returns −Jᵀ I r″, a correction to the gradient for the nonlinearity of the locations.
-// The vector r″ holds the second derivatives of the locations in the direction d. Bend
-// may be called only if the last call to Expand was at p.X. Bend returns nil if r″ cannot
-// be computed.
-type Bender interface {
-	Function
-	Bend(p *Point, d []float64) []float64
-}
-
 // bent returns x + d + c/2, which follows a curved ridge by the acceleration c of the
 // predictions. It is nil if c is unknown, or not small compared with d. Coordinates with
 // d = 0 do not move. Source: Transtrum & Sethna (2012), arXiv:1201.5885.
-func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
+func (a *Ascent) bent(d []float64, damping float64) []float64 {
 	const largest = 0.75 // of the acceleration, times half the length of the step
-	b, ok := f.(Bender)
-	if !ok || a.U != nil || !a.fresh {
+	if a.Bend == nil || a.U != nil || !a.fresh {
 		return nil
 	}
-	v := b.Bend(&a.Point, d)
+	v := a.Bend(&a.Point, d)
 	if v == nil {
 		return nil
 	}
@@ -50,8 +38,8 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 
 // Toward moves coordinate k by h. Toward also moves the other coordinates, to minimise
 // the drop in the log density that the quadratic term of the expansion predicts. Toward
-// returns the new point, and the log density that the expansion predicts there. If f is a
-// Bender, Toward also takes the curvature of the ridge into account. If the derivatives
+// returns the new point, and the log density that the expansion predicts there. With Bend,
+// Toward also takes the curvature of the ridge into account. If the derivatives
 // cannot be computed, x is nil. If the log density has kinks, only coordinate k is moved.
 func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float64) {
 	const least = 1e-2 // damping that does not matter where standard deviations are below 10
@@ -82,14 +70,14 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 	low, high = a.Low, a.High
 	a.Low, a.High = slices.Clone(low), slices.Clone(high)
 	a.Low[k], a.High[k] = x[k], x[k]
-	if to := a.bent(f, d, damping); to != nil {
+	if to := a.bent(d, damping); to != nil {
 		x = to
 	}
 	a.Low, a.High = low, high
 	return x, value
 }
 
-// Nonlinear returns the vector −Jᵀ I r″ that Bend of a Bender must return. Nonlinear may
+// Nonlinear returns the vector −Jᵀ I r″ that Ascent.Bend must return. Nonlinear may
 // be called only if the last call to Expand was at x. The second derivatives r″ are
 // computed from the locations at x + hd, with h = 0.1. If the density cannot be evaluated
 // at x + 0.1d, h is 0.01.

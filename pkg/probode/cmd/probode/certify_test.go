@@ -116,7 +116,7 @@ func TestAssessJSON(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "a.json")
 	var out strings.Builder
-	args := []string{"assess", "-case", "dragons", "-steps", "0.125,0.5", "-draws", "200", "-budget", "200", "-quiet", "-json", file}
+	args := []string{"assess", "-case", "dragons", "-steps", "0.125,0.5", "-quiet", "-json", file}
 	if err := run(context.Background(), args, &out); err != nil {
 		t.Fatal(err)
 	}
