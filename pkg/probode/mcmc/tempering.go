@@ -22,8 +22,9 @@ import (
 // the Metropolis moves, pairs of neighbouring replicas may swap their points: the pairs
 // (1, 2), (3, 4), … in one iteration, and the pairs (2, 3), (4, 5), … in the next.
 // Replicas i and i + 1 swap their points with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁
-// − restᵢ))). Through swaps, a point in a mode that was found at a small β can reach β =
-// 1 [Geyer 1991; Okabe et al. 2001]. The position of the kernel is the point at β = 1.
+// − restᵢ))), if both have the same rest: see Coarse. Through swaps, a point in a mode that
+// was found at a small β can reach β = 1 [Geyer 1991; Okabe et al. 2001]. The position of the
+// kernel is the point at β = 1.
 //
 // In the first half of the burn-in, the values of β are adjusted so that all pairs of
 // neighbouring replicas swap their points about equally often [Syed et al. 2022]. The
@@ -34,6 +35,14 @@ type Tempering struct {
 	// Target returns the two terms of the log density, `base` and `rest`. The rules for a
 	// LogDensity apply to both `base` and `rest`.
 	Target func(x []float64) (base, rest float64, err error)
+
+	// Coarse, if not nil, replaces Target in the half of the replicas with the smaller
+	// values of β: the same base, and a rest that is cheaper and need not be accurate,
+	// because it is multiplied by β. The replicas together have the product of their own
+	// densities, so the draws are exactly those from Target, whatever Coarse is. A swap of
+	// the two replicas at the border, which is tried in every second iteration, evaluates
+	// both at the point of the other.
+	Coarse func(x []float64) (base, rest float64, err error)
 
 	// Draw, if not nil, makes an independent draw from the density proportional to
 	// e^base, and stores it in x. The replicas with the smaller values of β start at
@@ -62,6 +71,7 @@ type Tempering struct {
 }
 
 type replica struct {
+	target     func(x []float64) (base, rest float64, err error)
 	beta       float64
 	walk       *Proposal
 	x          []float64
@@ -82,7 +92,7 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	if n < 2 || k.Target == nil || k.BurnIn < 0 {
 		panic(fmt.Sprintf("mcmc: Tempering has %d temperatures and a burn-in of %d: want at least 2 temperatures, a burn-in ≥ 0 and a Target that is not nil", n, k.BurnIn))
 	}
-	base, rest, err := k.evaluate(x)
+	base, rest, err := evaluate(k.Target, x)
 	if err := startError(x, base+rest, err); err != nil {
 		return err
 	}
@@ -93,13 +103,19 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 		if i == 0 {
 			learning *= n / 2
 		}
-		r := &replica{walk: rule.Until(learning).New(d), x: slices.Clone(x), base: base, rest: rest}
+		r := &replica{target: k.Target, walk: rule.Until(learning).New(d), x: slices.Clone(x), base: base, rest: rest}
+		if k.coarse(i) {
+			r.target = k.Coarse
+			if r.base, r.rest, err = evaluate(r.target, x); startError(x, r.base+r.rest, err) != nil {
+				return startError(x, r.base+r.rest, err)
+			}
+		}
 		if i < n-1 {
 			r.beta = math.Pow(firstBeta, float64(i)/float64(max(1, n-2)))
 		}
 		if i >= (n+1)/2 && k.Draw != nil {
 			k.Draw(k.y, rng)
-			if base, rest, err := k.evaluate(k.y); err == nil && !math.IsInf(base+rest, -1) {
+			if base, rest, err := evaluate(r.target, k.y); err == nil && !math.IsInf(base+rest, -1) {
 				copy(r.x, k.y)
 				r.base, r.rest = base, rest
 			}
@@ -109,8 +125,13 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-func (k *Tempering) evaluate(x []float64) (base, rest float64, err error) {
-	base, rest, err = k.Target(x)
+// coarse reports whether replica i has the density with Coarse.
+func (k *Tempering) coarse(i int) bool {
+	return k.Coarse != nil && i >= (cmp.Or(k.Temperatures, 10)+1)/2
+}
+
+func evaluate(target func(x []float64) (base, rest float64, err error), x []float64) (base, rest float64, err error) {
+	base, rest, err = target(x)
 	_, err = checked(base+rest, err)
 	return base, rest, err
 }
@@ -148,7 +169,7 @@ func (k *Tempering) Step(rng *rand.Rand) {
 func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	if r.beta == 0 && k.Draw != nil {
 		k.Draw(k.y, rng)
-		base, rest, err := k.evaluate(k.y)
+		base, rest, err := evaluate(r.target, k.y)
 		if moved = err == nil && !math.IsInf(base+rest, -1); moved {
 			r.x, k.y = k.y, r.x
 			r.base, r.rest = base, rest
@@ -156,7 +177,7 @@ func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 		return moved, err != nil
 	}
 	logq := r.walk.Propose(k.y, r.x, rng)
-	base, rest, err := k.evaluate(k.y)
+	base, rest, err := evaluate(r.target, k.y)
 	e := rng.ExpFloat64()
 	probability := 0.0
 	if failed = err != nil; !failed && !math.IsInf(base+rest, -1) {
@@ -174,7 +195,10 @@ func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 
 func (k *Tempering) swap(i int, rng *rand.Rand) {
 	a, b := k.replicas[i], k.replicas[i+1]
-	ratio := (a.beta - b.beta) * (b.rest - a.rest)
+	ratio, mine, other := (a.beta-b.beta)*(b.rest-a.rest), b.rest, a.rest
+	if k.coarse(i) != k.coarse(i+1) {
+		ratio, mine, other = crossing(a, b)
+	}
 	k.tries[i]++
 	k.swaps[i] += math.Exp(min(0, ratio))
 	if ratio < -rng.ExpFloat64() {
@@ -182,7 +206,7 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 	a.x, b.x = b.x, a.x
 	a.base, b.base = b.base, a.base
-	a.rest, b.rest = b.rest, a.rest
+	a.rest, b.rest = mine, other
 	a.hot, b.hot = b.hot, a.hot
 	if i == 0 && a.hot > 0 {
 		k.trips++
@@ -191,6 +215,20 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	if b.beta == 0 {
 		b.hot = 1
 	}
+}
+
+// crossing returns the log of the ratio of the densities of two replicas with different
+// targets after and before a swap, and the rest of each at the point of the other.
+func crossing(a, b *replica) (ratio, mine, other float64) {
+	_, mine, err := evaluate(a.target, b.x)
+	if err != nil || math.IsInf(mine, -1) {
+		return math.Inf(-1), 0, 0
+	}
+	_, other, err = evaluate(b.target, a.x)
+	if err != nil || math.IsInf(other, -1) {
+		return math.Inf(-1), 0, 0
+	}
+	return a.beta*(mine-a.rest) + b.beta*(other-b.rest), mine, other
 }
 
 // respace adjusts every β except the first and the last. S(β) is the sum of the rejection

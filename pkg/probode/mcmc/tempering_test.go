@@ -128,3 +128,44 @@ func TestTemperingResumes(t *testing.T) {
 		}
 	}
 }
+
+// The draws are those of Target even if Coarse is another density: N(0.8, 0.2) from the
+// base N(0, 1) and a datum at 1 with variance 1/4, where Coarse puts the datum at −1.
+// If swaps took each rest for that of the other replica, the mean would be 0.2. Two numbers within four standard errors: a false
+// alarm in 1e-4.
+func TestTemperingCoarse(t *testing.T) {
+	datum := func(at float64) func(x []float64) (float64, float64, error) {
+		return func(x []float64) (float64, float64, error) {
+			return -x[0] * x[0] / 2, -2 * (x[0] - at) * (x[0] - at), nil
+		}
+	}
+	var kernels []*mcmc.Tempering
+	c, err := mcmc.Run(context.Background(), func(int) mcmc.Kernel {
+		k := &mcmc.Tempering{Target: datum(1), Coarse: datum(-1), BurnIn: 500, Temperatures: 4,
+			Draw: func(x []float64, rng *rand.Rand) { x[0] = rng.NormFloat64() }}
+		kernels = append(kernels, k)
+		return k
+	}, mcmc.Settings{Draws: 5000, BurnIn: 500, Seed: 1, Start: func(int, *rand.Rand) []float64 { return []float64{0} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for power, want := range map[float64]float64{1: 0.8, 2: 0.2 + 0.8*0.8} {
+		var series [][]float64
+		for _, chain := range c.Draws {
+			var one []float64
+			for _, x := range chain {
+				one = append(one, math.Pow(x[0], power))
+			}
+			series = append(series, one)
+		}
+		got, se := stat.Mean(slices.Concat(series...), nil), diag.MCSEMean(series)
+		if z := (got - want) / se; !(math.Abs(z) < 4) || !(se < 0.02) {
+			t.Errorf("the mean of x^%g is %.3g ± %.2g, want %.3g", power, got, se, want)
+		}
+	}
+	for i, k := range kernels {
+		if rates, _ := k.Swaps(); slices.Min(rates) < 0.1 {
+			t.Errorf("chain %d: swap rates %.2f", i+1, rates)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -17,9 +18,13 @@ import (
 //
 // Stationary distribution: p₀(θ | Y). Cost: with ten temperatures, each draw takes 15
 // solves. For each draw, the replica at β = 1 makes five moves, and each of the nine
-// other replicas makes one; the draw itself is solved once more. Use Tempering if the
-// posterior has several modes, or ridges along which other samplers move too slowly.
-// Tempering is also useful for checking other samplers.
+// other replicas makes one; the draw itself is solved once more. If error control chooses
+// the steps anew for every θ, the half of the replicas with the smaller values of β has a
+// relative tolerance of 10⁻³ and no largest step; swaps between the halves then take three
+// more solves. The draws have the distribution of the given solver all the same: see
+// mcmc.Tempering.Coarse. Use Tempering if the posterior has several modes, or ridges along
+// which other samplers move too slowly. Tempering is also useful for checking other
+// samplers.
 type Tempering struct {
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
@@ -47,14 +52,16 @@ func (s Tempering) check(*bayes.Density) error {
 
 func (s Tempering) kernel(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
 	k := &tempering{natural: newNatural(e)}
-	k.kernel = &mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: walk,
-		Target: func(u []float64) (base, rest float64, err error) {
+	target := func(e *bayes.Density) func(u []float64) (base, rest float64, err error) {
+		return func(u []float64) (base, rest float64, err error) {
 			if base = e.Constrain(k.work, u); math.IsInf(base, -1) {
 				return base, 0, nil
 			}
 			rest, err = e.LogLikelihood(k.work, nil)
 			return base, rest, err
-		},
+		}
+	}
+	k.kernel = &mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: walk, Target: target(e),
 		Draw: func(u []float64, rng *rand.Rand) {
 			for range 100 { // a draw may be rounded to the edge of the support
 				if e.Unconstrain(u, e.Posterior().DrawPrior(rng)) == nil {
@@ -62,8 +69,32 @@ func (s Tempering) kernel(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn
 				}
 			}
 		}}
+	if c := coarse(e); c != nil {
+		k.kernel.Coarse = target(c)
+	}
 	k.unconstrained = k.kernel
 	return k
+}
+
+// coarse returns a density that is cheaper than e and accurate enough where it is
+// multiplied by a small β, or nil if there is none.
+func coarse(e *bayes.Density) *bayes.Density {
+	const relative = 1e-3
+	s := e.Posterior().Setup
+	m, controlled := s.Mesh.(probode.Adaptive)
+	if !controlled || !(m.Relative > 0 && m.Relative < relative) {
+		return nil
+	}
+	m.Tolerance = m.Times(relative / m.Relative)
+	if m.Max == 0 {
+		m.Max = math.Inf(1)
+	}
+	s.Mesh = m
+	c, err := e.With(s)
+	if err != nil {
+		return nil
+	}
+	return c
 }
 
 // unconstrained is implemented by kernels that move on the unconstrained scale.
