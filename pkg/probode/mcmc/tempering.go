@@ -19,8 +19,10 @@ import (
 // In each iteration, the replica at β = 1 makes n/2 Metropolis moves, and every other
 // replica makes one. The points of the replica at β = 1 are the draws. If the target has
 // a single mode, the moves at β = 1 alone determine how correlated the draws are. After
-// the Metropolis moves, pairs of neighbouring replicas may swap their points: the pairs
-// (1, 2), (3, 4), … in one iteration, and the pairs (2, 3), (4, 5), … in the next.
+// the Metropolis moves, pairs of neighbouring replicas may swap their points, in three
+// rounds: the pairs (1, 2), (3, 4), …, then the pairs (2, 3), (4, 5), …, and the first again,
+// or in every second iteration the other way round. Swaps evaluate nothing, and the more
+// often they are tried, the better [Sindhikara et al. 2010, J. Chem. Theory Comput. 6, 2804].
 // Replicas i and i + 1 swap their points with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁
 // − restᵢ))), if both have the same rest: see Coarse. Through swaps, a point in a mode that
 // was found at a small β can reach β = 1 [Geyer 1991; Okabe et al. 2001]. The position of the
@@ -81,7 +83,10 @@ type replica struct {
 
 var _ Kernel = (*Tempering)(nil)
 
-const firstBeta = 1e-3
+const (
+	firstBeta  = 1e-3
+	swapRounds = 3 // in an iteration
+)
 
 // Init places the replicas with the larger values of β at x. The other replicas start at
 // draws from Draw or, if Draw is nil, at x.
@@ -152,8 +157,12 @@ func (k *Tempering) Step(rng *rand.Rand) {
 	for _, r := range k.replicas[1:] {
 		k.move(r, rng)
 	}
-	for i := k.n % 2; i+1 < len(k.replicas); i += 2 {
-		k.swap(i, rng)
+	for round := range swapRounds {
+		for i := (k.n + round) % 2; i+1 < len(k.replicas); i += 2 {
+			if round == 0 || k.coarse(i) == k.coarse(i+1) { // other swaps cost nothing
+				k.swap(i, rng)
+			}
+		}
 	}
 	if k.n == k.next && k.n <= k.BurnIn/2 {
 		k.respace()
