@@ -130,9 +130,9 @@ type Adaptive struct {
 }
 
 // Halved returns a Mesh that chooses steps by the same rules, but takes each of them in two
-// halves. The difference between its solution and that of a shows the error of both,
-// whatever has limited the steps: the tolerance, Max, or the times at which a step must
-// end.
+// halves, and solves the equations of implicit steps up to rounding errors. The difference
+// between its solution and that of a shows the error of a, whatever has limited the steps:
+// the tolerance, Max, or the times at which a step must end.
 func (a Adaptive) Halved() Adaptive {
 	a.parts = 2
 	return a
@@ -256,7 +256,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 		if s.c, err = newController(s.p, s.m, s.set, theta, s.fixed); err != nil {
 			return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 		}
-		s.c.made, s.c.loose = nil, true // no noise is scaled by these errors, and this path is not differentiated
+		s.c.made, s.c.loose = nil, s.set.parts < 2 // no noise is scaled by these errors, and this path is not differentiated
 	}
 	s.c.move(theta, s.fixed)
 	s.c.sizes = s.sizes

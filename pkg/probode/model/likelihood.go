@@ -26,8 +26,9 @@ type LikelihoodSettings struct {
 	// Each tolerance is used twice, the second time with every step in two halves: see
 	// probode.Adaptive.Halved. The result is that of the half steps. Its error is estimated
 	// as a third of the difference between the two log-likelihoods, as for a method of order
-	// two. The error of most methods decreases faster, so that the estimate is usually about
-	// ten times too large. The estimate is never below the effect of rounding errors.
+	// two. The error of most methods decreases faster, and the equations of implicit methods
+	// are solved up to rounding errors only with half steps, so that the estimate is usually
+	// ten to forty times too large. The estimate is never below the effect of rounding errors.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.

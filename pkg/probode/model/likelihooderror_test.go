@@ -114,7 +114,7 @@ func TestStatedError(t *testing.T) {
 		}
 	}
 	slices.Sort(ratios)
-	if median := ratios[len(ratios)/2]; len(ratios) < 2*models || median > 30 {
+	if median := ratios[len(ratios)/2]; len(ratios) < 2*models || median > 40 {
 		t.Errorf("in the median of %d, the stated error is %.3g times the true one", len(ratios), median)
 	}
 }
