@@ -68,9 +68,9 @@ func flatten(names map[string]bool, at string, v any, byName map[string]bool) {
 	}
 }
 
-// compare reports the names that only the documentation or only the output has.
+// matches reports the names that only the documentation or only the output has.
 // What holds others needs no line of its own.
-func compare(t *testing.T, heading string, texts ...[]byte) {
+func matches(t *testing.T, heading string, texts ...[]byte) {
 	t.Helper()
 	want, got := documented(t, heading), map[string]bool{}
 	byName := map[string]bool{}
@@ -132,7 +132,7 @@ func TestJSONIsAsDocumented(t *testing.T) {
 			}
 		}
 	}
-	compare(t, "assess", texts...)
+	matches(t, "assess", texts...)
 
 	all := certify.Certificates{Model: "m", Threshold: 0.1}
 	var err error
@@ -147,5 +147,5 @@ func TestJSONIsAsDocumented(t *testing.T) {
 	if err := all.WriteJSON(&text); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "certify", text.Bytes())
+	matches(t, "certify", text.Bytes())
 }
