@@ -20,8 +20,8 @@ import (
 // solves. For each draw, the replica at β = 1 makes five moves, and each of the nine
 // other replicas makes one; the draw itself is solved once more. If error control chooses
 // the steps anew for every θ, the half of the replicas with the smaller values of β has a
-// relative tolerance of 10⁻³ and no largest step; swaps between the halves then take three
-// more solves. The draws have the distribution of the given solver all the same: see
+// relative tolerance of 10⁻³ and no largest step; swaps between the halves then take one
+// more solve. The draws have the distribution of the given solver all the same: see
 // mcmc.Tempering.Coarse. Use Tempering if the posterior has several modes, or ridges along
 // which other samplers move too slowly. Tempering is also useful for checking other
 // samplers.
