@@ -27,7 +27,7 @@ import (
 
 // quickStudy are flags of a study that takes a moment.
 var quickStudy = []string{"-case", "influenza", "-data", "../../../../notebooks/data/influenza.csv", "-scheme", "deterministic",
-	"-step", "0.5", "-chains", "3", "-burn-in", "200", "-draws", "50", "-quiet"}
+	"-step", "0.5", "-chains", "3", "-burn-in", "300", "-draws", "50", "-quiet"}
 
 func runCommand(t *testing.T, f func(context.Context, []string, io.Writer) error, args ...string) string {
 	t.Helper()
