@@ -83,7 +83,7 @@ func TestDragons(t *testing.T) {
 		p := caseOf(t, name)
 		want := dragonMass(p, 0.5)
 		for seed := range uint64(2) {
-			a := assessed(t, p, assess.Settings{Candidates: at(0.5), Chains: mcmc.Settings{Draws: 300, Seed: seed}})
+			a := assessed(t, p, assess.Settings{Candidates: at(0.5), Chains: mcmc.Settings{Draws: 3000, Seed: seed}})
 			st := a.Candidates[0]
 			if v := st.Verdict; v != assess.Matters {
 				t.Errorf("%s, seed %d: %v", name, seed, v)
@@ -91,8 +91,8 @@ func TestDragons(t *testing.T) {
 			found := false
 			for _, m := range st.Modes {
 				if m.Phantom {
-					// 1000 effective draws know the share to .008.
-					found = math.Abs(m.Theta[1]-4.911) < 0.01 && math.Abs(m.Mass-want) < 0.03
+					// The chains move between the modes some hundred times: a share has an sd of .03.
+					found = math.Abs(m.Theta[1]-4.911) < 0.01 && math.Abs(m.Mass-want) < 0.12
 				}
 			}
 			if !found {
@@ -102,7 +102,7 @@ func TestDragons(t *testing.T) {
 				t.Errorf("%s: warnings %q", name, a.Warnings())
 			}
 			for _, m := range st.Modes {
-				if math.Abs(m.Visited-m.Gaussian) > 0.05 {
+				if math.Abs(m.Visited-m.Gaussian) > 0.12 {
 					t.Errorf("%s, seed %d: mode %+v: want shares that agree", name, seed, m)
 				}
 			}
