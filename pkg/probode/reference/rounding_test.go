@@ -25,7 +25,7 @@ func TestToleranceBelowRounding(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "solution may not exist") || !strings.Contains(err.Error(), "rounding") {
 		t.Fatalf("error %v", err)
 	}
-	m := regexp.MustCompile(`of (y\d) at .* absolute tolerance of (\S+) for`).FindStringSubmatch(err.Error())
+	m := regexp.MustCompile(`of (y\d) at .* an absolute one of (\S+)`).FindStringSubmatch(err.Error())
 	if m == nil {
 		t.Fatalf("error %v", err)
 	}

@@ -66,6 +66,15 @@ func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative,
 // For any other Setup it is catalog.Default with a hundredth of the tolerance and halved
 // steps.
 func Finer(s probode.Setup) probode.Setup {
+	s = tighter(s)
+	if m, ok := s.Mesh.(probode.Adaptive); ok {
+		s.Mesh = m.Halved()
+	}
+	return s
+}
+
+// tighter is Finer without halved steps.
+func tighter(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
 		if a.Relative = max(tol/1000, 1e-13); a.Relative >= tol {
@@ -80,7 +89,7 @@ func Finer(s probode.Setup) probode.Setup {
 		m = s.Mesh.(probode.Adaptive)
 	}
 	m.Tolerance = m.Times(0.01)
-	s.Mesh = m.Halved()
+	s.Mesh = m
 	return s
 }
 

@@ -22,11 +22,11 @@ const (
 // step over a short pulse, but a solution with ManySteps equal steps shows it. Unseen
 // returns the largest discrepancy D between s and this solution, over those points at
 // which it shows a pulse that s misses. Unseen ignores points at which D is small: at most
-// `least`, or below three times D between s and Finer(s). If no points remain, Unseen
-// returns zero.
+// `least`, or below three times D between s and s with a hundredth of the tolerance. If no
+// points remain, Unseen returns zero.
 func (p Points) Unseen(ctx context.Context, s probode.Setup, least float64) (float64, error) {
 	seen := make([]float64, len(p.Theta))
-	err := p.Each(ctx, []probode.Setup{s, Finer(s), p.equalSteps(ManySteps), p.equalSteps(ManySteps / 4)}, func(i int, x []*Solver, at []Solution) {
+	err := p.Each(ctx, []probode.Setup{s, tighter(s), p.equalSteps(ManySteps), p.equalSteps(ManySteps / 4)}, func(i int, x []*Solver, at []Solution) {
 		if at[0].Err != nil || at[2].Err != nil || at[3].Err != nil { // an explicit method may fail on a stiff problem
 			return
 		}
