@@ -262,8 +262,8 @@ func TestPosteriorEnough(t *testing.T) {
 	if _, err := json.Marshal(v); err != nil {
 		t.Error(err)
 	}
-	// The mean of lynx0 is 14.
-	if err := f.Set(map[string]any{"problem": "lynx-hare", "method": "ab1", "h": 0.5, "x": "lynx0"}); err != nil {
+	// The mean of lynx0 is 11.
+	if err := f.Set(map[string]any{"problem": "lynx-hare", "method": "ab1", "h": 0.25, "x": "lynx0"}); err != nil {
 		t.Fatal(err)
 	}
 	if said := says(finished(t, f.Figure)); !strings.Contains(said, "The mean of lynx0 lies outside the range of its axis") {

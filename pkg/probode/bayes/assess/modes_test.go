@@ -192,7 +192,7 @@ func TestShiftWithinMode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	a := assessed(t, caseOf(t, "alias"), assess.Settings{Candidates: at(0.25, 0.125, 0.05), Chains: mcmc.Settings{Draws: 300, Seed: 1}})
+	a := assessed(t, caseOf(t, "alias"), assess.Settings{Candidates: at(0.25, 0.125, 0.05), Chains: mcmc.Settings{Draws: 900, Seed: 1}})
 	if e := a.Candidates[0].Inference.Effects[0]; e.Verdict != assess.Matters || !slices.ContainsFunc(a.Candidates[0].Modes, missed) || !(math.Abs(math.Abs(e.Mean.Bias)-1) < 0.1 && e.Mean.Ratio < 0.01) {
 		t.Errorf("h = 0.25: %+v, lost %+v", e, a.Candidates[0].Modes)
 	}

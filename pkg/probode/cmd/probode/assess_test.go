@@ -16,7 +16,7 @@ func TestAssess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	data := tableFile(t, "day,size\n1,0.27\n2,0.50\n3,0.73\n4,0.88\n")
+	data := tableFile(t, "time,size\n1,0.27\n2,0.50\n3,0.73\n4,0.88\n")
 	page := filepath.Join(t.TempDir(), "out.html")
 	file := filepath.Join(t.TempDir(), "logistic.yaml")
 	if err := os.WriteFile(file, []byte(`parameters: [{parameterId: r, nominalValue: 1, objectivePriorType: logNormal, objectivePriorParameters: 0;0.5}]
@@ -25,7 +25,7 @@ observables: [{observableId: size, observableFormula: x, noiseFormula: 0.02}]
 `), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"assess", "-model", file, "-data", data, "-time", "day", "-method", "ab1", "-steps", "0.5,0.125", "-draws", "300", "-out", page, "-quiet"}
+	args := []string{"assess", "-model", file, "-data", data, "-method", "ab1", "-steps", "0.5,0.125", "-draws", "300", "-out", page, "-quiet"}
 	var first string
 	for range 2 {
 		var out strings.Builder
