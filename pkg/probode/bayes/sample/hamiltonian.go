@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,9 +92,11 @@ func (Hamiltonian) approximate(ctx context.Context, d *bayes.Density, modes func
 		return nil, fmt.Sprintf("the solutions computed by %v have no gradient with respect to ξ", p.Setup), nil
 	}
 	g = findInformed(ctx, e, m.U)
-	switch err := cmp.Or(ctx.Err(), e.Err()); {
-	case err != nil:
-		return nil, "", err
+	switch {
+	case ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	case e.Err() != nil:
+		return nil, "", e.Err()
 	case g == nil:
 		why = "no Gaussian approximation of the posterior of θ and ξ was found"
 	case m.Cov != nil && g.widens(m.Cov) < littleWider:
