@@ -111,7 +111,7 @@ func (a *auto) start(s *probode.Step) error {
 	}
 	if s.T == a.p.Span[0] {
 		a.turn(autoExplicit, marks, s.T, 0)
-		a.needed = [...]int{autoExplicit: marks, autoImplicit: back}
+		a.needed, a.length = [...]int{autoExplicit: marks, autoImplicit: back}, 0
 		a.spread()
 	}
 	s.Order = a.order
