@@ -124,8 +124,8 @@ class FromFiles(Opened, unittest.TestCase):
         attributes = self.data.posterior.attrs
         self.assertIn("probode", attributes)
         for key, value in {"scheme": "hamiltonian,Hamiltonian", "method": "AM1", "step": "0.25", "alpha": "0.05", "model": "lynx_and_hare",
-                           "prior_1": "theta1~Truncated", "data": "21_rows_of_2", "seed": "3", "thin": "20", "go": "go1.",
-                           "proposed": "10000", "failed": "0"}.items():
+                           "prior_1": "theta1~Truncated", "data": "21_rows_of_2", "seed": "3", "thin": "1", "go": "go1.",
+                           "proposed": "500", "failed": "0"}.items():
             with self.subTest(key=key):
                 self.assertEqual(len(attributes[key]), 4)  # one for each chain
                 self.assertTrue(attributes[key][0].startswith(value), attributes[key][0])

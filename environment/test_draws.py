@@ -23,8 +23,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 
-STUDY = ["-case", "lynx-hare", "-method", "am1", "-step", "0.25", "-alpha", "0.05", "-draws", "2000", "-seed", "3"]
-GAP = ["-case", "lynx-hare", "-method", "am1", "-step", "0.5", "-scheme", "deterministic", "-draws", "1000"]
+STUDY = ["-case", "lynx-hare", "-method", "am1", "-step", "0.25", "-alpha", "0.05", "-draws", "500", "-seed", "3"]
+GAP = ["-case", "lynx-hare", "-method", "am1", "-step", "0.5", "-scheme", "deterministic", "-draws", "200"]
 
 
 def run(*args):
