@@ -400,6 +400,9 @@ var families = []struct {
 			}
 			if k*w > 4 { // the pulse changes little within 1/k
 				from, to := max(0, s-6*w, t-40/k), min(t, s+6*w)
+				if from >= to { // the pulse is over, and forgotten
+					return 0
+				}
 				const panels = 4
 				for i := range panels {
 					h := (to - from) / panels
