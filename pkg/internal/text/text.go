@@ -39,6 +39,16 @@ func Printable(s string) string {
 	}, s)
 }
 
+// List returns the names in printable form, the first six if there are more than seven, and how
+// many follow.
+func List(names []string) string {
+	const most = 6
+	if len(names) > most+1 {
+		return Printable(fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most))
+	}
+	return Printable(strings.Join(names, ", "))
+}
+
 // IsPrintable reports whether a character is safe to print. Printing a safe character has
 // no side effect on the terminal.
 func IsPrintable(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }

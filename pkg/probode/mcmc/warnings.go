@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -90,21 +89,21 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		}
 	}
 	if unknown != nil {
-		warn("R̂ cannot be computed for %s: the draws are all equal, some draws are not finite, or a chain has fewer than four draws", list(unknown))
+		warn("R̂ cannot be computed for %s: the draws are all equal, some draws are not finite, or a chain has fewer than four draws", text.List(unknown))
 	}
 	if mixed != nil {
 		digits := 3
 		if worst < 1.0105 {
 			digits = 4 // 1.010 would seem to be below the limit
 		}
-		warn("R̂ is as high as %.*f, but should be below 1.01: the chains have not mixed for %s; run longer, with a longer burn-in; if that does not help, use parameters that are less correlated, or more informative priors", digits, worst, list(mixed))
+		warn("R̂ is as high as %.*f, but should be below 1.01: the chains have not mixed for %s; run longer, with a longer burn-in; if that does not help, use parameters that are less correlated, or more informative priors", digits, worst, text.List(mixed))
 	}
 	if few != nil {
 		what := fmt.Sprintf("as low as %.0f in total", least)
 		if math.IsNaN(least) {
 			what = "undefined in a tail"
 		}
-		warn("ESS is below 100 per chain (%s), so means, quantiles, R̂ and ESS are uncertain for %s; run longer chains", what, list(few))
+		warn("ESS is below 100 per chain (%s), so means, quantiles, R̂ and ESS are uncertain for %s; run longer chains", what, text.List(few))
 	}
 	if c.LogWeights != nil {
 		if w := c.weights(summary); !w.trusted() {
@@ -181,7 +180,7 @@ func (c *Chains) warnApart(warn func(string, ...any), summary diag.Summary, warn
 			}
 		}
 		if names != nil {
-			warn("chain %d differs from the others in %s: the means differ by up to %.2g standard deviations (%.4g in this chain, %.4g in the others); this chain is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, list(names), farthest, here, there)
+			warn("chain %d differs from the others in %s: the means differ by up to %.2g standard deviations (%.4g in this chain, %.4g in the others); this chain is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, text.List(names), farthest, here, there)
 		}
 	}
 }
@@ -215,12 +214,4 @@ func pileUp(x []float64) (end, share float64) {
 		}
 	}
 	return end, share
-}
-
-func list(names []string) string {
-	const most = 6
-	if len(names) > most+1 {
-		return text.Printable(fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most))
-	}
-	return text.Printable(strings.Join(names, ", "))
 }

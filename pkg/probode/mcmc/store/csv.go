@@ -133,10 +133,10 @@ func (r *foreignDraws) columns(header []string) (foreignTable, error) {
 	}
 	for _, from := range slices.Sorted(maps.Keys(r.renamed)) {
 		if !slices.Contains(header, from) {
-			return t, fmt.Errorf("there is no column %s to rename: its columns are %s", from, list(header))
+			return t, fmt.Errorf("there is no column %s to rename: its columns are %s", from, text.List(header))
 		}
 		if to := r.renamed[from]; !slices.Contains(r.names, to) {
-			return t, fmt.Errorf("%s is not a parameter: want one of %s", to, list(r.names))
+			return t, fmt.Errorf("%s is not a parameter: want one of %s", to, text.List(r.names))
 		}
 	}
 	for _, name := range r.names {
@@ -152,7 +152,7 @@ func (r *foreignDraws) columns(header []string) (foreignTable, error) {
 			at = i
 		}
 		if at < 0 {
-			return t, fmt.Errorf("there is no column for %s: its columns are %s", name, list(header))
+			return t, fmt.Errorf("there is no column for %s: its columns are %s", name, text.List(header))
 		}
 		used[at] = true
 		t.param = append(t.param, at)
@@ -258,7 +258,7 @@ func (r *foreignDraws) chains() (*mcmc.Chains, error) {
 	}
 	note := func(format string, a ...any) { out.Notes = append(out.Notes, fmt.Sprintf(format, a...)) }
 	if r.unused != nil {
-		note("columns that are not used: %s", list(r.unused))
+		note("columns that are not used: %s", text.List(r.unused))
 	}
 	if r.bad > 0 {
 		note("warning: %d of %d rows are left out, because a parameter is not finite", r.bad, r.bad+total)
@@ -267,17 +267,4 @@ func (r *foreignDraws) chains() (*mcmc.Chains, error) {
 		note("warning: %d of %d rows are left out, because the shortest chain has %d", cut, total, least)
 	}
 	return out, nil
-}
-
-// list returns the first names, and the number of the others.
-func list(names []string) string {
-	const most = 8
-	s := make([]string, 0, most)
-	for _, name := range names[:min(most, len(names))] {
-		s = append(s, text.Printable(name))
-	}
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(s, ", "), more)
-	}
-	return strings.Join(s, ", ")
 }
