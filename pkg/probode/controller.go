@@ -25,8 +25,8 @@ import (
 
 // The reasons for which no step is short enough.
 var (
-	errRunsAway = fmt.Errorf("the solution runs away: it exceeds %g", TooLarge)
-	errPole     = errors.New("the solution or its slope becomes infinite: it changes by more than the tolerance within the rounding error of t")
+	errRunsAway = ended(fmt.Sprintf("the solution runs away: it exceeds %g", TooLarge))
+	errPole     = ended("the solution or its slope becomes infinite: it changes by more than the tolerance within the rounding error of t")
 	errTooShort = errors.New("the steps are smaller than the rounding error of t, so the tolerance cannot be met: set a larger tolerance, or an absolute tolerance for components near zero")
 )
 

@@ -20,6 +20,10 @@ var (
 	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
 	// ErrField means that F or its Jacobian is NaN or infinite at a finite state.
 	ErrField = errors.New("f is not finite")
+	// ErrEnds means that there is no solution up to the end of the time span, so that no solver
+	// can go on: under error control, it runs away or becomes infinite however short the steps
+	// are.
+	ErrEnds = errors.New("the solution ends within the time span")
 	// ErrParameter means that a parameter is NaN or infinite.
 	ErrParameter = errors.New("a parameter is not a finite number")
 	// ErrStart means that the initial state is NaN, infinite or extremely large.
@@ -28,6 +32,12 @@ var (
 	// θ for which the grid was made.
 	errStretched = errors.New("the event times are too far from those for which the grid was made: make the grid at another θ, or with smaller steps")
 )
+
+// An ended says in which way a solution ends. It is an ErrEnds.
+type ended string
+
+func (e ended) Error() string      { return string(e) }
+func (ended) Is(target error) bool { return target == ErrEnds }
 
 // A PanicError reports a panic in a function that the user supplied, such as a function
 // of the problem, a likelihood or a progress hook. The message of a PanicError is one

@@ -236,3 +236,36 @@ func TestNothingMissing(t *testing.T) {
 		t.Errorf("%d evaluations failed; %s", failed, said)
 	}
 }
+
+// Half of the prior needs more steps than the solver may take, and more than the one that looks
+// where solvers fail. The data say nothing, so that half of the posterior is missing, and nobody
+// can tell.
+func TestUnknownWhetherMissing(t *testing.T) {
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "k", Prior: distuv.Uniform{Min: 0, Max: 1}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{
+					F: func(dst []float64, at float64, _, th []float64) {
+						w := 5.
+						if th[0] > 0.5 {
+							w = 1e6
+						}
+						dst[0] = w * math.Cos(w*at)
+					},
+					X0: []float64{0}, Theta: []float64{0.2}, Params: []string{"k"}, Span: [2]float64{0, 1},
+				},
+				Data:   &bayes.Data{T: []float64{1}, Y: [][]float64{{0}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(100)}},
+			}},
+		},
+		Setup: probode.Setup{Method: methods.Auto{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 500}},
+	}
+	chains, err := sample.Run(t.Context(), p, sample.Deterministic{}, mcmc.Settings{Chains: 1, Draws: 60, BurnIn: 60, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(chains.Notes, "\n"); !strings.Contains(said, "it is not known whether the draws lack a part of the posterior") {
+		t.Error(said)
+	}
+}

@@ -2,9 +2,11 @@ package sample
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -62,9 +64,10 @@ func (f *failures) State(a *mcmc.Archive) {
 
 // missing describes a region where the solver of p fails although the log density is not
 // more than `margin` below that of the positions of the chain: a large region counts even
-// if its density is lower than that at the draws. The densities are those of shape.Lender, which does
-// not fail where p's solver takes too many steps. The result is empty if there is no such
-// region.
+// if its density is lower than that at the draws. The densities are those of shape.Lender,
+// which does not fail where p's solver takes too many steps. Where the solution ends, the
+// density is zero. Where shape.Lender fails for another reason, the density is not known, and
+// missing says so. The result is empty if there are no such regions.
 func (f *failures) missing(p *bayes.Posterior) string {
 	if f.n == 0 {
 		return ""
@@ -75,32 +78,45 @@ func (f *failures) missing(p *bayes.Posterior) string {
 		return ""
 	}
 	u := make([]float64, f.d)
-	density := func(theta []float64) float64 {
-		if e.Unconstrain(u, theta) == nil {
-			if lp, err := e.LogPosterior(u, nil); err == nil {
-				return lp
-			}
+	density := func(theta []float64) (lp float64, known bool) {
+		if e.Unconstrain(u, theta) != nil {
+			return math.Inf(-1), true
 		}
-		return math.Inf(-1)
+		lp, err := e.LogPosterior(u, nil)
+		if err != nil {
+			return math.Inf(-1), errors.Is(err, probode.ErrEnds)
+		}
+		return lp, true
 	}
 	const margin = 5
 	first := max(0, f.n-mostFailures)
 	lowest := math.Inf(1)
 	for i := first; i < f.n; i++ {
 		_, position := f.at(i)
-		lowest = min(lowest, density(position)-margin)
+		if lp, known := density(position); known {
+			lowest = min(lowest, lp-margin)
+		}
 	}
-	highest, count := lowest, 0
-	var where []float64
+	if math.IsInf(lowest, 1) {
+		lowest = math.Inf(-1) // nothing is known of the draws, so any density counts
+	}
+	highest, count, open := lowest, 0, 0
+	var where, unknown []float64
 	for i := first; i < f.n; i++ {
 		point, _ := f.at(i)
-		lp := density(point)
+		lp, known := density(point)
+		if !known {
+			open, unknown = open+1, point
+		}
 		if lp > lowest {
 			count++
 		}
 		if lp > highest {
 			highest, where = lp, point
 		}
+	}
+	if where == nil && unknown != nil {
+		return fmt.Sprintf("warning: the solver fails at %s, and so does another one (at %d of the last %d failures): it is not known whether the draws lack a part of the posterior", p.Format(unknown), open, f.n-first)
 	}
 	if where == nil {
 		return ""
