@@ -28,8 +28,9 @@ type Agreement struct {
 	// remains of it after the terms in Terms were subtracted.
 	Spread, Rest float64
 
-	// Terms explain the difference, the most important first. Terms is empty if Spread is at
-	// most 0.05, and if no function of one parameter explains half of the variance.
+	// Terms explain the difference, the most important first. Terms is empty if no function of
+	// one parameter explains most of the variance. A Jacobian or a prior is found even if it
+	// hardly varies over the draws.
 	Terms []AgreementTerm
 }
 
@@ -60,12 +61,13 @@ const (
 
 const (
 	agrees   = 0.05 // standard deviation of a difference that changes no weight by much
+	rounded  = 1e-4 // that of numbers with six digits, at least
 	compared = 200  // draws
 )
 
-// Same reports whether the two models are the same: whether Spread is at most 0.05. Most
-// programs write six digits, so the difference need not be zero.
-func (a *Agreement) Same() bool { return a.Spread <= agrees }
+// Same reports whether the two models seem to be the same: whether Spread is at most 0.05, and
+// nothing explains it. Most programs write six digits, so the difference need not be zero.
+func (a *Agreement) Same() bool { return a.Spread <= agrees && a.Terms == nil }
 
 func (a *Agreement) String() string {
 	if a.Same() {
@@ -164,11 +166,14 @@ func explain(difference []float64, candidates [][]float64, names []string) *Agre
 	left := slices.Clone(difference) // without the terms with fixed factors
 	var fixed, free []AgreementTerm
 	var columns []int // of the terms in free
-	for a.Rest > agrees && len(a.Terms) < min(2*len(names), n/10) {
+	for a.Rest > rounded && len(a.Terms) < min(2*len(names), n/10) {
 		rest, add := a.Rest/math.Sqrt2, func() {}
 		for c := range len(names) * kinds {
 			term := AgreementTerm{Param: names[c/kinds], Function: AgreementFunction(c % kinds)}
 			if term.Function > LogPrior {
+				if a.Rest <= agrees {
+					continue // the errors of two solvers may differ by such a function
+				}
 				if with := append(slices.Clone(columns), c); !slices.Contains(columns, c) {
 					if r, ok := regress(left, candidates, with, nil); ok && r < clearly*rest {
 						rest, add = r/clearly, func() { free, columns = append(free, term), with }
