@@ -3,11 +3,13 @@ package assess
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -20,10 +22,27 @@ func (a *assessment) given() (*draws, error) {
 	p := a.accurate()
 	p.Modes = a.modes.reference
 	y, err := a.fromDraws(p)
-	if err != nil || !a.s.given() {
-		return y, err
+	if err != nil {
+		return nil, err
 	}
-	y.drawn = a.of(a.madeBy)
+	if a.s.given() {
+		y.drawn = a.of(a.madeBy)
+	}
+	if a.stray, a.strayBy, err = a.strays(y); err != nil {
+		return nil, err
+	}
+	a.say("solutions at the draws, %s", described(y.drawn.Setup))
+	if y.own, err = a.logLikelihoods(y.drawn.Setup); err != nil {
+		return nil, err
+	}
+	for c, weights := range y.all.LogWeights {
+		for k, v := range weights {
+			y.own[c][k] -= v
+		}
+	}
+	if !a.s.given() {
+		return y, nil
+	}
 	a.say("solutions at the draws, reference")
 	w := &weighting{setup: a.reference(), modes: a.modes.reference}
 	if w.raw, err = a.logLikelihoods(w.setup); err != nil {
@@ -59,27 +78,70 @@ func (s *sampling) fromDraws(p *bayes.Posterior) (*draws, error) {
 		}
 	}
 	d := &draws{p: p, drawn: p, all: &c}
-	by := p.Setup
-	if s.s.given() {
-		by = s.setups[s.madeBy].Setup
+	if c.LogWeights != nil {
+		d.weights, _ = diag.Weights(c.LogWeights)
 	}
-	s.say("solutions at the draws, %s", described(by))
-	if d.own, err = s.logLikelihoods(by); err != nil {
-		return nil, err
-	}
-	if c.LogWeights == nil {
-		return d, s.take(d, sample.Measurement{Chains: &c, Summary: c.Summary()})
-	}
-	for i, w := range c.LogWeights {
-		for k, v := range w {
-			d.own[i][k] -= v
-		}
-	}
-	d.weights, _ = diag.Weights(c.LogWeights)
 	return d, s.weighted(d, c.LogWeights)
 }
 
-// weighted gives the draws the log weights raw.
+// strays returns the parameter whose derivative of the log density, on the unconstrained
+// scale, has a mean that is farthest from zero over the draws, and by how many standard errors.
+// Over draws from the density, the mean is zero, whatever the density is [Stein 1972]. The
+// result is zero if there are no derivatives.
+func (s *sampling) strays(y *draws) (errors float64, param string, err error) {
+	bound, err := bayes.NewDensity(s.ctx, y.drawn)
+	if err != nil {
+		return 0, "", err
+	}
+	all, weights := y.all.Pooled(), slices.Concat(y.weights...)
+	n, d := min(compared, len(all)), bound.Dim()
+	slopes := make([][]float64, n)
+	if _, err := pieces.Each(s.ctx, s.s.Chains.Workers, n, nil, func() func(int) error {
+		e := bound.Clone()
+		e.Bind(s.ctx)
+		u := make([]float64, d)
+		return func(i int) error {
+			grad := make([]float64, d)
+			if e.Unconstrain(u, all[i*len(all)/n]) == nil {
+				if _, err := e.Gradient(grad, nil, u, nil); err == nil {
+					slopes[i] = grad
+				}
+			}
+			return s.ctx.Err()
+		}
+	}); err != nil {
+		return 0, "", err
+	}
+	for k := range d {
+		var sum, mean, variance float64
+		weight := func(i int) float64 {
+			switch {
+			case slopes[i] == nil:
+				return 0
+			case weights == nil:
+				return 1
+			}
+			return weights[i*len(all)/n]
+		}
+		for i := range n {
+			if w := weight(i); w > 0 {
+				sum, mean = sum+w, mean+w*slopes[i][k]
+			}
+		}
+		mean /= sum
+		for i := range n {
+			if w := weight(i); w > 0 {
+				variance += math.Pow(w/sum*(slopes[i][k]-mean), 2)
+			}
+		}
+		if z := math.Abs(mean) / math.Sqrt(variance); z > errors && !math.IsInf(z, 1) {
+			errors, param = z, s.p.Params[k].Name
+		}
+	}
+	return errors, param, nil
+}
+
+// weighted gives the draws the log weights raw; nil weights are equal.
 func (s *sampling) weighted(d *draws, raw [][]float64) error {
 	c := *d.all
 	c.LogWeights = raw
@@ -97,4 +159,12 @@ func (s *sampling) logLikelihoods(by probode.Setup) (all [][]float64, err error)
 		all, ll = append(all, ll[:len(draws)]), ll[len(draws):]
 	}
 	return all, nil
+}
+
+// drawnBy returns the setup of the solver that made Settings.Draws.
+func (s *sampling) drawnBy() probode.Setup {
+	if s.s.given() {
+		return s.setups[s.madeBy].Setup
+	}
+	return s.reference()
 }

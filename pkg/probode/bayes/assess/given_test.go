@@ -119,6 +119,18 @@ func TestGivenDraws(t *testing.T) {
 		t.Errorf("weighted draws: bias %.3f, ratio %.3f: want %.3f and %.3f", y.Bias, y.Ratio, x.Bias, x.Ratio)
 	}
 
+	// The same draws, but another solver is said to have made them.
+	for _, s := range []assess.Settings{{MadeBy: by(0.01)}, {Candidates: []probode.Setup{by(0.01)}}} {
+		s.Draws = made
+		a, err := assess.Run(t.Context(), decaying(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := a.Candidates[0]; x.Verdict != assess.Undecided || !strings.Contains(a.Answer(), "the draws are not those of the posterior") {
+			t.Errorf("%v: %v, %s", s.MadeBy, x.Verdict, a.Answer())
+		}
+	}
+
 	made.Draws[1][7] = []float64{-1}
 	if a, err := assess.Run(t.Context(), decaying(), assess.Settings{Draws: made, MadeBy: by(0.25)}); err == nil && !strings.Contains(a.Answer(), "k = -1 is not inside the support") {
 		t.Errorf("a draw outside the support: %s", a.Answer())

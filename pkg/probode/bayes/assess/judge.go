@@ -67,6 +67,9 @@ func (a *assessment) doubt() string {
 	if a.y == nil {
 		return a.why
 	}
+	if a.stray > mostStray {
+		return fmt.Sprintf(saidStray, described(a.drawnBy()), a.strayBy, a.stray)
+	}
 	if !a.own.enough(a.out.Threshold) {
 		return sayDistrust(a.own, a.out.Threshold)
 	}

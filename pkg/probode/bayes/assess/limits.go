@@ -11,6 +11,10 @@ const (
 	// chain.
 	wellMixed, fewEach = 1.01, 100
 
+	// Draws are not those of a posterior if the mean slope of its log density is more than
+	// mostStray standard errors from zero. The standard errors are those of independent draws.
+	mostStray = 8
+
 	// A mode is listed above the mass `listed`; above `minor`, its share of the draws is
 	// checked. If only one posterior has it, it matters for any threshold above
 	// wrongMass, and below rightMass cannot move a median or a central interval far

@@ -70,6 +70,9 @@ type assessment struct {
 	tails []float64
 	heavy []bool
 
+	stray   float64 // see strays
+	strayBy string
+
 	weightings []*weighting             // by setup; nil if there are no weights
 	scales     []*bayes.CalibratedAlpha // by setup; nil if α was not calibrated
 	runs       []*draws                 // by candidate; nil without a run of its own

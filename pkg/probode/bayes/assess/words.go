@@ -20,6 +20,7 @@ const (
 	saidNoDraws   = "the reference posterior is not known, because it could not be sampled: %v"
 	saidUnmixed   = "the chains of the reference posterior have not mixed (R̂ up to %.3g, %.0f effective draws): allow more draws"
 	saidLacking   = "the draws do not enter the mode at %s of their own posterior, which holds about %.2g of the mass"
+	saidStray     = "the draws are not those of the posterior by %s, over which the mean slope of the log density is zero: in %s it is %.0f standard errors from zero; the solver, the model or the draws are others"
 	saidEmptyMode = "the draws from the reference posterior do not enter its mode at %s, which holds about %.2g of the mass"
 
 	saidUnsound       = "the chains have not mixed"
