@@ -12,7 +12,7 @@ lab: ## set up what is missing and open the notebooks in JupyterLab
 # Go prints nothing while it compiles, so this says what takes how long.
 COMPILING = printf 'compiling (seconds if nothing has changed, one to three minutes the first time)\n'
 
-reproduce: ## compute every experiment of the paper into reproduce/out (3 to 4 minutes); with ARGS=-check, compare with reproduce/expected
+reproduce: ## compute every experiment of the paper into reproduce/out (two to four minutes); with ARGS=-check, compare with reproduce/expected
 	@$(COMPILING)
 	go run ./reproduce $(ARGS)
 
