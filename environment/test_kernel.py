@@ -319,7 +319,7 @@ nb.Table([]string{"kept"}, []any{done})""", interrupt="begun")
         self.assertIn("calls nb.Show or nb.Table 2 times and has 1 outputs",
                       self.findings(DRAW, '%%\nif true {\n\tnb.Show(figure("a"))\n} else {\n\tnb.Show(figure("a"))\n}'))
         self.assertIn("in its output", self.findings("%%\nd, _ := os.Executable()\nfmt.Println(d)"))
-        with unittest.mock.patch.object(notebooks, "CELL_SECONDS", 1):
+        with unittest.mock.patch.object(notebooks, "CELL_SECONDS", 1), unittest.mock.patch.object(notebooks, "SLOW", 1):
             self.assertIn("want at most 1 ", self.findings("%%\ntime.Sleep(3 * time.Second)"))
             kept = "%%\n_ = nb.Memo(\"slow\", nil, func() (int, error) { time.Sleep(3 * time.Second); return 1, nil })"
             self.assertEqual(self.findings(kept), "shows no chart")
