@@ -402,7 +402,7 @@ func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 			all = append(all, fmt.Sprintf("caution: the solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps and short pulses of f as events", compare.ManySteps, d))
 		}
 	}
-	for _, note := range slices.Concat(chains.Notes, sample.Visits(r.p, r.sampler, chains)) {
+	for _, note := range slices.Concat(chains.Notes, sample.Visits(r.p, chains)) {
 		if _, warning, is := strings.Cut(note, "warning: "); is {
 			all = append(all, "caution: "+warning)
 		}
