@@ -27,11 +27,7 @@ import (
 // Stationary distribution: p₀(θ | Y). Cost: several leapfrog steps for each draw, each
 // with one solve and one gradient. The draws are nearly independent. NUTS is the cheapest
 // sampler for more than about ten parameters, and for strongly correlated parameters.
-type NUTS struct {
-	// Accept is the mean probability of acceptance for which the step size is tuned; zero
-	// means 0.8.
-	Accept float64
-}
+type NUTS struct{}
 
 func (NUTS) String() string { return "nuts" }
 
@@ -40,7 +36,7 @@ func (NUTS) String() string { return "nuts" }
 // is far from the mode. After each window of the burn-in, the kernel therefore computes a
 // new mass matrix from the Fisher information at the mean of the draws in the window.
 func (s NUTS) Algorithm() Algorithm {
-	a := Algorithm{Target: Classical, Quantities: mcmc.NUTSQuantities(), Check: s.check,
+	a := Algorithm{Target: Classical, Quantities: mcmc.NUTSQuantities(), Check: func(d *bayes.Density) error { return differentiable(s, d) },
 		// The shape of the posterior near the mode is known, for any number of parameters.
 		BurnIn: func(int) int { return 150 }}
 	a.Prepare = func(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Algorithm, error) {
@@ -49,7 +45,7 @@ func (s NUTS) Algorithm() Algorithm {
 			highest = *found.Highest()
 		}
 		a.Kernel = func(e *bayes.Density, _ mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
-			nuts := &mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: highest.U, CovAt: shapeAt(e),
+			nuts := &mcmc.NUTS{BurnIn: burnIn, Mean: highest.U, CovAt: shapeAt(e),
 				Target: func(grad, u []float64) (float64, error) { return e.Gradient(grad, nil, u, nil) }}
 			if highest.Shape != nil {
 				nuts.Cov = highest.Shape
@@ -61,13 +57,6 @@ func (s NUTS) Algorithm() Algorithm {
 		return a, ctx.Err()
 	}
 	return a
-}
-
-func (s NUTS) check(d *bayes.Density) error {
-	if !(s.Accept >= 0 && s.Accept < 1) {
-		return fmt.Errorf("sample: %v: Accept is %g: want a number ≥ 0 and < 1", s, s.Accept)
-	}
-	return differentiable(s, d)
 }
 
 // differentiable returns an error if the solver of d does not provide derivatives with

@@ -83,10 +83,7 @@ func ruled(sampler sample.Sampler) sample.Sampler {
 	case sample.Deterministic:
 		s.Proposal = rule
 		return s
-	case sample.NUTS, sample.Hamiltonian:
-		return s
-	case sample.Tempering:
-		s.Proposal = rule
+	case sample.NUTS, sample.Hamiltonian, sample.Tempering:
 		return s
 	case sample.PCNWithinGibbs:
 		s.Proposal = rule

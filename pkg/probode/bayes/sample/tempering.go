@@ -28,17 +28,13 @@ import (
 type Tempering struct {
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
-
-	// Proposal proposes moves of θ. Nil stands for mcmc.AdaptiveMetropolis with Pull, and with
-	// the shape of the posterior at its heaviest mode, that learns during the burn-in.
-	Proposal *mcmc.AdaptiveMetropolis
 }
 
 func (Tempering) String() string { return "tempering" }
 
 // Algorithm draws from p₀(θ | Y).
 func (s Tempering) Algorithm() Algorithm {
-	return Algorithm{Target: Classical, Walk: s.Proposal, Check: s.check, Kernel: s.kernel,
+	return Algorithm{Target: Classical, Check: s.check, Kernel: s.kernel,
 		BurnIn: func(parameters int) int { return 600 + 150*parameters },
 		Tuned:  func(k mcmc.Kernel) (what, value string) { return k.(*tempering).tuned() }}
 }
