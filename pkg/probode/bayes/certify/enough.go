@@ -22,10 +22,6 @@ type EnoughSettings struct {
 	// means 0.1.
 	Threshold float64
 
-	// If Strict is true, not only the shifts but also the discrepancy D must be below the
-	// threshold.
-	Strict bool
-
 	// Number is the number of draws from the Gaussian approximations at the modes of the
 	// reference posterior; zero means 50.
 	Number int
@@ -216,7 +212,7 @@ func (t *trials) measure(l *Level) {
 	if err == nil { // there is an error if, for example, no grid can have this step
 		l.D, l.Shift = t.effect(x)
 	}
-	l.Enough = l.Shift < t.s.Threshold && l.D <= limitD && (!t.s.Strict || l.D < t.s.Threshold)
+	l.Enough = l.Shift < t.s.Threshold && l.D <= limitD
 	if l.Enough {
 		for _, m := range t.c.reached() {
 			if t.c.fill(&m, x) != nil {
