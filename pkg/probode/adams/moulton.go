@@ -34,14 +34,6 @@ type Moulton struct {
 	Linearize Linearization
 }
 
-// Nominal returns the order that the method has if its implicit equation is solved
-// exactly. With the linearisation Current, Order returns at most 2. Nominal also returns
-// a message that says how to reach the nominal order.
-func (m Moulton) Nominal() (order int, remedy string) {
-	m.Linearize = Newton
-	return m.Order(), "linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
-}
-
 // Linearization is the choice of the state c at which the vector field is linearised to
 // solve the implicit equation of a step: f(z) ≈ f(c) + J(c)(z − c). The matrix J in the
 // covariance of the noise is also evaluated at c.
