@@ -24,8 +24,6 @@ type Settings struct {
 	// Times are the times at which the solution is needed. Some types of Mesh place a
 	// grid point at each element of Times.
 	Times []float64
-	// Theta is the parameter vector; nil means Problem.Theta.
-	Theta []float64
 
 	// Alpha is the diffusion κ² of the prior. If Alpha is zero, the diffusion is
 	// estimated from the residuals of all steps by maximum likelihood. A diffusion that
@@ -74,7 +72,7 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	if !(s.Alpha >= 0) || math.IsInf(s.Alpha, 1) {
 		return nil, fmt.Errorf("filter: Alpha is %g: want a finite number ≥ 0", s.Alpha)
 	}
-	theta, err := p.Parameters(s.Theta)
+	theta, err := p.Parameters(nil)
 	if err != nil {
 		return nil, err
 	}
