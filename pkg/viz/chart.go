@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// chartOption returns, as JSON, the configuration of an interactive ECharts 5 chart.
+// option returns, as JSON, the configuration of an interactive ECharts 5 chart.
 // ECharts calls this configuration the option. The chart has one grid for each panel,
 // tooltips, a legend, and a slider for [Frames]. A click on an entry of the legend shows
 // or hides the layers with the same name. The member "phone" of the JSON object holds the
@@ -31,14 +31,6 @@ import (
 // of a large ensemble or sample is drawn, and the legend says so. If a curve has many
 // thousands of points, only some of them are drawn, but all peaks and troughs remain
 // visible. [PNG] and [SVG] draw all paths and points.
-func chartOption(g Graphic) ([]byte, error) {
-	ps, show, err := g.pages()
-	if err != nil {
-		return nil, err
-	}
-	return option(g, ps, show)
-}
-
 func option(g Graphic, ps []*page, show int) ([]byte, error) {
 	every := thinning(ps)
 	names := thinned(ps, every)

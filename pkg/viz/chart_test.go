@@ -406,3 +406,11 @@ func TestOnPhone(t *testing.T) {
 		}
 	}
 }
+
+func chartOption(g Graphic) ([]byte, error) {
+	ps, show, err := g.pages()
+	if err != nil {
+		return nil, err
+	}
+	return option(g, ps, show)
+}

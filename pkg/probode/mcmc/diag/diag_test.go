@@ -248,3 +248,15 @@ func TestTailESSOfTwoValues(t *testing.T) {
 		t.Errorf("tail ESS is %v, want %v", got, want)
 	}
 }
+
+// tailESS is the smaller one for the quantiles at 0.05 and 0.95. If all indicators are
+// equal, for example because the quantile is the largest draw, it is the number of draws,
+// as in ArviZ. It is NaN for fewer than four draws in a chain, or one that is not finite.
+func tailESS(x [][]float64) float64 {
+	if !usable(x) {
+		return math.NaN()
+	}
+	sorted := slices.Concat(x...)
+	slices.Sort(sorted)
+	return tailsESS(x, sorted)
+}

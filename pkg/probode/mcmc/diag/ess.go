@@ -3,7 +3,6 @@ package diag
 import (
 	"math"
 	"math/cmplx"
-	"slices"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/stat"
@@ -26,18 +25,6 @@ func BulkESS(x [][]float64) float64 {
 		return math.NaN()
 	}
 	return ess(rank(x, nil).scores)
-}
-
-// tailESS is the smaller one for the quantiles at 0.05 and 0.95. If all indicators are
-// equal, for example because the quantile is the largest draw, it is the number of draws,
-// as in ArviZ. It is NaN for fewer than four draws in a chain, or one that is not finite.
-func tailESS(x [][]float64) float64 {
-	if !usable(x) {
-		return math.NaN()
-	}
-	sorted := slices.Concat(x...)
-	slices.Sort(sorted)
-	return tailsESS(x, sorted)
 }
 
 func tailsESS(x [][]float64, sorted []float64) float64 {

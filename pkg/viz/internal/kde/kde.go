@@ -144,14 +144,6 @@ func span(x []float64, beyond float64, m int) []float64 {
 	return s
 }
 
-func (g Surface) mass() float64 {
-	var s float64
-	for _, z := range g.Z {
-		s += z
-	}
-	return s * (g.X[1] - g.X[0]) * (g.Y[1] - g.Y[0])
-}
-
 // Levels returns, for each p in (0, 1), the density on the boundary of the
 // highest-density region that contains the fraction p of the mass (Hyndman, Computing and
 // graphing highest density regions, 1996).

@@ -206,3 +206,11 @@ func BenchmarkKDE2(b *testing.B) {
 		}
 	}
 }
+
+func (g Surface) mass() float64 {
+	var s float64
+	for _, z := range g.Z {
+		s += z
+	}
+	return s * (g.X[1] - g.X[0]) * (g.Y[1] - g.Y[0])
+}

@@ -159,7 +159,7 @@ var codeOf = [numOps]code{
 }
 
 // pow returns the index of the value x^y. For a constant y, pow() emits the operations
-// that powNumber performs. For any other y, pow() emits a single power instruction.
+// that powerBy performs. For any other y, pow() emits a single power instruction.
 // Different powers of x share the instructions that compute x², x⁴, x⁸ and so on.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {

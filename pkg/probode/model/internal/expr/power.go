@@ -40,21 +40,3 @@ func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v 
 	}
 	return v, true
 }
-
-// powNumber computes x^e with the operations that a Program performs if the exponent is a
-// constant.
-func powNumber(x, e float64) float64 {
-	v, ok := powerBy(x, e, 1, func(c code, v ...float64) float64 {
-		switch c {
-		case codeMul:
-			return v[0] * v[1]
-		case codeDiv:
-			return v[0] / v[1]
-		}
-		return math.Sqrt(v[0])
-	})
-	if !ok {
-		return math.Pow(x, e)
-	}
-	return v
-}
