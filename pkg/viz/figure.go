@@ -100,13 +100,12 @@ type Band struct {
 // Points are markers at (X, Y), with bars from Y − Err to Y + Err. A point has no bar if
 // its Err is NaN or exceeds 1e280 in absolute value.
 type Points struct {
-	Name    string
-	X, Y    []float64 // of the same length
-	Err     []float64 // of the same length, or nil
-	Color   color.Color
-	Opacity float64 // in (0, 1]; zero means 1
-	Marker  Marker  // noMarker means Disc
-	Size    float64 // diameter in pixels; zero means 6
+	Name   string
+	X, Y   []float64 // of the same length
+	Err    []float64 // of the same length, or nil
+	Color  color.Color
+	Marker Marker  // noMarker means Disc
+	Size   float64 // diameter in pixels; zero means 6
 }
 
 // Guide is a line across the whole panel at x = At, or at y = At if Horizontal is true.
@@ -182,7 +181,7 @@ func (p Points) look() look {
 	if m == noMarker {
 		m = Disc
 	}
-	return look{name: p.Name, color: fade(p.Color, p.Opacity, 1), marker: m}
+	return look{name: p.Name, color: p.Color, marker: m}
 }
 
 func (r Guide) look() look {

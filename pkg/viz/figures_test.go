@@ -182,7 +182,7 @@ func medley() Figure {
 	cycle.Layers = append(cycle.Layers, ell)
 
 	x, y := gaussian(400, 0.2, 3, 0.04, 0.05, -0.6, 4)
-	cloud := Panel{Title: "Draws", X: Axis{Label: "θ₂"}, Y: Axis{Label: "θ₃"}, Layers: []Layer{Points{Name: "draws", X: x, Y: y, Opacity: 0.5, Size: 4}}}
+	cloud := Panel{Title: "Draws", X: Axis{Label: "θ₂"}, Y: Axis{Label: "θ₃"}, Layers: []Layer{Points{Name: "draws", X: x, Y: y, Size: 4}}}
 	return Figure{Title: "A medley", Panels: []Panel{bands, trace, hist, marg, cycle, cloud}}
 }
 
