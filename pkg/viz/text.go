@@ -67,19 +67,23 @@ func (h scripts) Box(txt string, fnt font.Font) (width, height, depth vg.Length)
 }
 
 func (h scripts) Draw(c vg.Canvas, txt string, sty text.Style, pt vg.Point) {
-	width, _, _ := h.Box(txt, sty.Font)
 	c.Push()
 	defer c.Pop()
 	c.SetColor(sty.Color)
 	c.Translate(pt)
 	c.Rotate(sty.Rotation)
-	at := vg.Point{
-		X: vg.Length(sty.XAlign) * width,
-		Y: vg.Length(sty.YAlign)*sty.Height(txt) + sty.Font.Size - h.Extents(sty.Font).Ascent,
-	}
-	for _, r := range segments(txt, sty.Font) {
-		face := h.Fonts.Lookup(r.font, r.font.Size)
-		c.FillString(face, vg.Point{X: at.X, Y: at.Y + r.up}, r.text)
-		at.X += face.Width(r.text)
+	bottom := vg.Length(sty.YAlign)*sty.Height(txt) + sty.Font.Size - h.Extents(sty.Font).Ascent
+	lines := h.Lines(txt)
+	for i, line := range lines {
+		width, _, _ := h.Box(line, sty.Font)
+		at := vg.Point{
+			X: vg.Length(sty.XAlign) * width,
+			Y: bottom + lineHeight*sty.Font.Size*vg.Length(len(lines)-1-i),
+		}
+		for _, r := range segments(line, sty.Font) {
+			face := h.Fonts.Lookup(r.font, r.font.Size)
+			c.FillString(face, vg.Point{X: at.X, Y: at.Y + r.up}, r.text)
+			at.X += face.Width(r.text)
+		}
 	}
 }
