@@ -157,6 +157,11 @@ func equality(o op) builder {
 	return b
 }
 
+// mod builds a − b floor(a/b), which has the sign of b.
+func mod(a []*Node) *Node {
+	return node(opAdd, a[0], neg(node(opMul, a[1], node(opFloor, node(opDiv, a[0], a[1])))))
+}
+
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
 // log builds the natural logarithm of its argument or, with two arguments, the logarithm
@@ -281,6 +286,8 @@ var builders = map[string]builder{
 	"max":       {1, -1, false, nary(opMax, nil), nil},
 	"quotient":  {2, 2, false, func(a []*Node) *Node { return node(opQuotient, a...) }, nil},
 	"rem":       {2, 2, false, func(a []*Node) *Node { return node(opRem, a...) }, nil},
+	"mod":       {2, 2, false, mod, nil},
+	"lgamma":    {1, 1, false, func(a []*Node) *Node { return CurveAt("lgamma", logGamma{}, a[0]) }, nil},
 	"factorial": {1, 1, false, factorial, checkFactorial},
 	"heaviside": {1, 1, false, heaviside, nil},
 	"piecewise": {1, -1, false, piecewise, checkPiecewise},
@@ -351,7 +358,7 @@ var refused = map[string]string{
 	"rateOf":    "formulas cannot contain the rate of change of a variable: write the right-hand side of its equation instead",
 	"rateof":    "formulas cannot contain the rate of change of a variable: write the right-hand side of its equation instead",
 	"Piecewise": "write piecewise(value, condition, ..., otherwise)",
-	"gamma":     "the gamma function is not supported",
+	"gamma":     "write exp(lgamma(x)) for x > 0",
 	"erf":       "the error function is not supported",
 }
 

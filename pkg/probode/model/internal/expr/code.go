@@ -37,6 +37,8 @@ const (
 	codeAdd3   // (a + b) + c
 	codeDivAdd // a/(b + c)
 
+	codeCurve // curve b of the program at a
+
 	codeFunc
 )
 
@@ -54,7 +56,7 @@ func (in *instr) operands() []*int32 {
 	switch {
 	case in.code >= codeMul3 && in.code <= codeDivAdd, in.code == codeSelect:
 		return []*int32{&in.a, &in.b, &in.c}
-	case in.code == codeNeg, in.code == codeNot, in.code == codeSqrt, in.code >= codeFunc:
+	case in.code == codeNeg, in.code == codeNot, in.code == codeSqrt, in.code >= codeCurve:
 		return []*int32{&in.a}
 	}
 	return []*int32{&in.a, &in.b}
@@ -65,6 +67,7 @@ func (in *instr) operands() []*int32 {
 type straightLine struct {
 	inputs  int
 	consts  []float64
+	curves  []*Node
 	code    []instr
 	outputs []int32
 }

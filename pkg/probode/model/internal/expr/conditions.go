@@ -143,6 +143,10 @@ func (n *Node) margin(not bool) (*Node, bool) {
 			switch m.op {
 			case opSign, opFloor, opCeil, opQuotient, opRem:
 				return nil, false
+			case opCurve:
+				if m.curve.Jumps() {
+					return nil, false
+				}
 			case opPiecewise:
 				return n.cases(m).margin(not)
 			}

@@ -218,6 +218,8 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 			}
 		}
 		return p.piecewise(args)
+	case opCurve:
+		return p.mul(p.make(derivativeOf(m.name, m.curve, m.val+1, x), a), d[0])
 	case opExp:
 		return p.mul(m, d[0])
 	case opLn:

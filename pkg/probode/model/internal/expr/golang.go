@@ -42,6 +42,9 @@ func GoStatements(assignments []Assignment, name func(string) (code string, ok b
 		}
 	}
 	line, err := lower(inputs, outputs)
+	if err == nil {
+		err = line.ungeneratable()
+	}
 	if err != nil {
 		return "", err
 	}

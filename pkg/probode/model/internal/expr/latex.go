@@ -99,8 +99,8 @@ func (s latexStyle) layout(n *Node, l *layout) {
 		l.text(map[bool]string{true: `\mathrm{true}`, false: `\mathrm{false}`}[n.val != 0])
 	case opSym:
 		l.text(s.name(n.name))
-	case opUser:
-		l.text(s.name(n.name) + `\left(`)
+	case opUser, opCurve:
+		l.text(s.name(n.name) + strings.Repeat("'", int(n.val)) + `\left(`)
 		l.list(a, ", ", 0)
 		l.text(`\right)`)
 	case opNeg:

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A lowering translates expressions into a straightLine. Until finish renumbers the
@@ -79,18 +80,22 @@ func (l *lowering) emit(c code, operands ...int32) int32 {
 	if constant {
 		return l.num(in.eval(v[0], v[1], v[2]))
 	}
-	if at, ok := l.have[in]; ok {
-		return at
-	}
 	switch c {
 	case codeAdd, codeMul, codeEq, codeNe, codeAnd, codeOr: // a and b may change places
 		if at, ok := l.have[instr{c, in.b, in.a, 0}]; ok {
 			return at
 		}
 	}
-	at := int32(l.line.inputs + len(l.line.code))
-	l.line.code = append(l.line.code, in)
-	l.have[in] = at
+	return l.add(in)
+}
+
+func (l *lowering) add(in instr) int32 {
+	at, ok := l.have[in]
+	if !ok {
+		at = int32(l.line.inputs + len(l.line.code))
+		l.line.code = append(l.line.code, in)
+		l.have[in] = at
+	}
 	return at
 }
 
@@ -118,6 +123,13 @@ func (l *lowering) node(n *Node) int32 {
 			}
 		}
 		return v
+	case opCurve:
+		i := slices.IndexFunc(l.line.curves, func(m *Node) bool { return m.name == n.name && m.val == n.val })
+		if i < 0 {
+			i = len(l.line.curves)
+			l.line.curves = append(l.line.curves, n)
+		}
+		return l.add(instr{codeCurve, arg(0), int32(i), 0})
 	case opPow:
 		return l.pow(arg(0), arg(1))
 	case opPiecewise:

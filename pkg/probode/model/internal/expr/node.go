@@ -13,9 +13,11 @@ import (
 // [ParseMathML], [Num], [Sym] or [Call].
 type Node struct {
 	op   op
-	val  float64 // opNum; opBool: 1 is true
-	name string  // opSym, opUser; opLambda: the parameters, separated by spaces
+	val  float64 // opNum; opBool: 1 is true; opCurve: the order of the derivative
+	name string  // opSym, opUser, opCurve; opLambda: the parameters, separated by spaces
 	args []*Node
+
+	curve Curve // opCurve
 }
 
 var canonicalNaN = math.NaN()
@@ -105,7 +107,7 @@ func (n *Node) with(args []*Node) *Node {
 	if n.op == opNeg {
 		return neg(args[0]) // keeps −(number) a number
 	}
-	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
+	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args), curve: n.curve}
 }
 
 // postorder returns all nodes of the expressions in the argument `roots`, without

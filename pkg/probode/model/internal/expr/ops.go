@@ -22,6 +22,7 @@ const (
 	opQuotient  // quotient of two numbers, rounded towards 0
 	opRem       // remainder of that division, with the sign of the first number
 	opPiecewise // value, condition, …, otherwise
+	opCurve     // a Curve or one of its derivatives
 
 	opExp
 	opLn
@@ -80,6 +81,7 @@ var operators = [numOps]struct {
 	opQuotient:  {name: "quotient", latex: `\operatorname{quotient}`},
 	opRem:       {name: "rem", latex: `\operatorname{rem}`},
 	opPiecewise: {name: "piecewise"},
+	opCurve:     {name: "curve"},
 
 	opExp:   {"exp", "math.Exp", "", math.Exp},
 	opLn:    {"ln", "math.Log", `\ln`, math.Log},

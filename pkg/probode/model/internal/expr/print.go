@@ -179,6 +179,10 @@ func (textStyle) layout(n *Node, l *layout) {
 		l.arg(a[1], levelSum)
 	case opAnd, opOr:
 		l.list(a, symbols[n.op], levelNot)
+	case opCurve:
+		l.text(quoteName(n.curveName()) + "(")
+		l.list(a, ", ", 0)
+		l.text(")")
 	default:
 		l.text(operators[n.op].name + "(")
 		l.list(a, ", ", 0)

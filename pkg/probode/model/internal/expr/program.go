@@ -303,6 +303,10 @@ func (p *Program) Eval(dst, in []float64) {
 			for i, c := range code {
 				v[i] = truth(r[c.a] <= r[c.b])
 			}
+		case codeCurve:
+			for i, c := range code {
+				v[i] = p.line.curves[c.b].at(r[c.a])
+			}
 		default:
 			for i, c := range code {
 				v[i] = c.evalSeldom(r[c.a], r[c.b])

@@ -49,7 +49,10 @@ func (p *pool) make(m *Node, args []*Node) *Node {
 	case opNot, opAnd, opOr, opXor:
 		return p.logic(m, args)
 	}
-	constant := true
+	if m.op == opCurve && args[0].op == opNum {
+		return p.num(m.at(args[0].val))
+	}
+	constant := m.op != opCurve
 	values := make([]float64, len(args))
 	for i, a := range args {
 		constant = constant && a.op == opNum

@@ -39,6 +39,10 @@ func (n *Node) Value(values map[string]float64) (float64, error) {
 				done[m] = powNumber(args[0], args[1]) // as programs do
 				continue
 			}
+			if m.op == opCurve {
+				done[m] = m.at(args[0])
+				continue
+			}
 			done[m] = apply1(m.op, args)
 		}
 	}
