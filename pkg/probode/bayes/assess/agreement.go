@@ -203,6 +203,20 @@ func explain(difference []float64, candidates [][]float64, names []string) *Agre
 		}
 		a.Terms = slices.Concat(fixed, free)
 	}
+	// The Jacobian of a positive parameter is its logarithm, which may have been found first.
+	for i, t := range a.Terms {
+		sign := math.Copysign(1, t.Factor)
+		if t.Function != Logarithm || math.Abs(t.Factor-sign) > 0.02 {
+			continue
+		}
+		k := kinds * slices.Index(names, t.Param)
+		constant := candidates[0][k] - candidates[0][k+int(Logarithm)]
+		if !slices.ContainsFunc(candidates, func(c []float64) bool {
+			return math.Abs(c[k]-c[k+int(Logarithm)]-constant) > 1e-9*(1+math.Abs(constant))
+		}) {
+			a.Terms[i] = AgreementTerm{t.Param, LogJacobian, sign}
+		}
+	}
 	return a
 }
 
