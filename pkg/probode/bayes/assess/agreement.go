@@ -18,45 +18,45 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// An Agreement compares the log posterior densities that another program wrote with those of
+// An agreement compares the log posterior densities that another program wrote with those of
 // a Posterior. If the two programs have the same model, the difference is the same at all
 // draws.
-type Agreement struct {
-	Draws int // draws that were compared
+type agreement struct {
+	draws int // draws that were compared
 
-	// Spread is the standard deviation of the difference over the draws, and Rest is what
-	// remains of it after the terms in Terms were subtracted.
-	Spread, Rest float64
+	// spread is the standard deviation of the difference over the draws, and rest is what
+	// remains of it after the terms were subtracted.
+	spread, rest float64
 
-	// Terms explain the difference, the most important first. Terms is empty if no function of
-	// one parameter explains most of the variance. A Jacobian or a prior is found even if it
-	// hardly varies over the draws.
-	Terms []AgreementTerm
+	// The terms explain the difference, the most important first. There is none if no function
+	// of one parameter explains most of the variance. A Jacobian or a prior is found even if
+	// it hardly varies over the draws.
+	terms []agreementTerm
 }
 
-// An AgreementTerm is Factor times a function of one parameter.
-type AgreementTerm struct {
-	Param    string
-	Function AgreementFunction
-	Factor   float64
+// An agreementTerm is a factor times a function of one parameter.
+type agreementTerm struct {
+	param    string
+	function agreementFunction
+	factor   float64
 }
 
-// An AgreementFunction is a function of one parameter θ.
-type AgreementFunction int
+// An agreementFunction is a function of one parameter θ.
+type agreementFunction int
 
 const (
-	// LogJacobian is log |dθ/du|, where u is the unconstrained parameter. Its factor is −1 if
+	// logJacobian is log |dθ/du|, where u is the unconstrained parameter. Its factor is −1 if
 	// the other density is one of θ and not of u, and 1 if the Jacobian was added twice.
-	LogJacobian AgreementFunction = iota
-	// LogPrior is the log prior density of θ. Its factor is −1 if the other program lacks the
+	logJacobian agreementFunction = iota
+	// logPrior is the log prior density of θ. Its factor is −1 if the other program lacks the
 	// prior, and 1 if it has the prior twice.
-	LogPrior
-	// Logarithm is log |θ|. In a scale of measurement errors it is a normalising constant
+	logPrior
+	// logarithm is log |θ|. In a scale of measurement errors it is a normalising constant
 	// that is missing, or that is there twice.
-	Logarithm
-	// Linear is θ, and Square is θ².
-	Linear
-	Square
+	logarithm
+	// linear is θ, and square is θ².
+	linear
+	square
 )
 
 const (
@@ -65,51 +65,51 @@ const (
 	compared = 200  // draws
 )
 
-// Same reports whether the two models seem to be the same: whether Spread is at most 0.05, and
-// nothing explains it. Most programs write six digits, so the difference need not be zero.
-func (a *Agreement) Same() bool { return a.Spread <= agrees && a.Terms == nil }
+// same reports whether the two models seem to be the same: whether the spread is at most 0.05,
+// and nothing explains it. Most programs write six digits, so the difference need not be zero.
+func (a *agreement) same() bool { return a.spread <= agrees && a.terms == nil }
 
-func (a *Agreement) String() string {
-	if a.Same() {
-		return fmt.Sprintf("the models agree: the difference of the log posteriors is constant up to %.2g (sd at %d draws)", a.Spread, a.Draws)
+func (a *agreement) String() string {
+	if a.same() {
+		return fmt.Sprintf("the models agree: the difference of the log posteriors is constant up to %.2g (sd at %d draws)", a.spread, a.draws)
 	}
 	var words []string
-	for _, t := range a.Terms {
+	for _, t := range a.terms {
 		words = append(words, t.String())
 	}
-	s := fmt.Sprintf("the models differ: the difference of the log posteriors varies by %.2g (sd at %d draws)", a.Spread, a.Draws)
+	s := fmt.Sprintf("the models differ: the difference of the log posteriors varies by %.2g (sd at %d draws)", a.spread, a.draws)
 	switch {
 	case words == nil:
 		return s + ", and no function of one parameter explains it"
-	case a.Rest <= agrees:
+	case a.rest <= agrees:
 		return s + ", because lp__ " + strings.Join(words, ", and ")
 	}
-	return fmt.Sprintf("%s: %.0f %% of the variance is explained if lp__ %s", s, 100*(1-a.Rest*a.Rest/(a.Spread*a.Spread)), strings.Join(words, ", and "))
+	return fmt.Sprintf("%s: %.0f %% of the variance is explained if lp__ %s", s, 100*(1-a.rest*a.rest/(a.spread*a.spread)), strings.Join(words, ", and "))
 }
 
-func (t AgreementTerm) String() string {
-	if t.Function <= LogPrior {
-		what := [...]string{"Jacobian", "prior"}[t.Function]
-		if t.Factor < 0 {
-			return fmt.Sprintf("lacks the %s of %s", what, t.Param)
+func (t agreementTerm) String() string {
+	if t.function <= logPrior {
+		what := [...]string{"Jacobian", "prior"}[t.function]
+		if t.factor < 0 {
+			return fmt.Sprintf("lacks the %s of %s", what, t.param)
 		}
-		return fmt.Sprintf("has the %s of %s twice", what, t.Param)
+		return fmt.Sprintf("has the %s of %s twice", what, t.param)
 	}
-	of := [...]string{Logarithm: "log %s", Linear: "%s", Square: "%s²"}[t.Function]
-	return fmt.Sprintf("has %.3g "+of+" more", t.Factor, t.Param)
+	of := [...]string{logarithm: "log %s", linear: "%s", square: "%s²"}[t.function]
+	return fmt.Sprintf("has %.3g "+of+" more", t.factor, t.param)
 }
 
-// CompareDensities compares the quantity lp__ of the draws with the log posterior density of
+// CompareDensities says whether the quantity lp__ of the draws is the log posterior density of
 // p, solved by setup, at up to 200 draws that are spread over the chains. Like Stan's lp__, the
 // density is that of the unconstrained parameters.
-func CompareDensities(ctx context.Context, p *bayes.Posterior, draws *mcmc.Chains, setup probode.Setup, workers int) (*Agreement, error) {
+func CompareDensities(ctx context.Context, p *bayes.Posterior, draws *mcmc.Chains, setup probode.Setup, workers int) (string, error) {
 	lp := slices.Index(draws.Quantities, "lp__")
 	if lp < 0 {
-		return nil, errors.New("assess: the draws have no lp__")
+		return "", errors.New("assess: the draws have no lp__")
 	}
 	bound, err := bayes.NewDensity(ctx, p.SolvedBy(setup))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	all, theirs := draws.Pooled(), slices.Concat(draws.Generated...)
 	n := min(compared, len(all))
@@ -139,7 +139,7 @@ func CompareDensities(ctx context.Context, p *bayes.Posterior, draws *mcmc.Chain
 			return nil
 		}
 	}); err != nil {
-		return nil, err
+		return "", err
 	}
 	var difference []float64
 	var rows [][]float64
@@ -149,29 +149,29 @@ func CompareDensities(ctx context.Context, p *bayes.Posterior, draws *mcmc.Chain
 		}
 	}
 	if len(difference) < 2 {
-		return nil, errors.New("assess: lp__ and the log posterior are finite at fewer than two draws")
+		return "", errors.New("assess: lp__ and the log posterior are finite at fewer than two draws")
 	}
-	return explain(difference, rows, p.Names()), nil
+	return explain(difference, rows, p.Names()).String(), nil
 }
 
 // explain finds, one after another, the functions of one parameter that explain most of the
 // difference. candidates[i] holds five functions of each parameter at draw i. A Jacobian or a
 // prior is lacking or there twice, so its factor is −1 or 1. A function whose factor is free
 // must explain clearly more than those.
-func explain(difference []float64, candidates [][]float64, names []string) *Agreement {
+func explain(difference []float64, candidates [][]float64, names []string) *agreement {
 	const clearly = 0.8 // times the standard deviation that a Jacobian or a prior leaves
-	n, kinds := len(difference), int(Square)+1
-	a := &Agreement{Draws: n, Spread: stat.PopStdDev(difference, nil)}
-	a.Rest = a.Spread
+	n, kinds := len(difference), int(square)+1
+	a := &agreement{draws: n, spread: stat.PopStdDev(difference, nil)}
+	a.rest = a.spread
 	left := slices.Clone(difference) // without the terms with fixed factors
-	var fixed, free []AgreementTerm
+	var fixed, free []agreementTerm
 	var columns []int // of the terms in free
-	for a.Rest > rounded && len(a.Terms) < min(2*len(names), n/10) {
-		rest, add := a.Rest/math.Sqrt2, func() {}
+	for a.rest > rounded && len(a.terms) < min(2*len(names), n/10) {
+		rest, add := a.rest/math.Sqrt2, func() {}
 		for c := range len(names) * kinds {
-			term := AgreementTerm{Param: names[c/kinds], Function: AgreementFunction(c % kinds)}
-			if term.Function > LogPrior {
-				if a.Rest <= agrees {
+			term := agreementTerm{param: names[c/kinds], function: agreementFunction(c % kinds)}
+			if term.function > logPrior {
+				if a.rest <= agrees {
 					continue // the errors of two solvers may differ by such a function
 				}
 				if with := append(slices.Clone(columns), c); !slices.Contains(columns, c) {
@@ -182,7 +182,7 @@ func explain(difference []float64, candidates [][]float64, names []string) *Agre
 				continue
 			}
 			for _, factor := range []float64{-1, 1} {
-				term := AgreementTerm{term.Param, term.Function, factor}
+				term := agreementTerm{term.param, term.function, factor}
 				y := slices.Clone(left)
 				for i := range y {
 					y[i] -= factor * candidates[i][c]
@@ -197,24 +197,24 @@ func explain(difference []float64, candidates [][]float64, names []string) *Agre
 			break
 		}
 		factors := make([]float64, len(columns))
-		a.Rest, _ = regress(left, candidates, columns, factors)
+		a.rest, _ = regress(left, candidates, columns, factors)
 		for i, f := range factors {
-			free[i].Factor = f
+			free[i].factor = f
 		}
-		a.Terms = slices.Concat(fixed, free)
+		a.terms = slices.Concat(fixed, free)
 	}
 	// The Jacobian of a positive parameter is its logarithm, which may have been found first.
-	for i, t := range a.Terms {
-		sign := math.Copysign(1, t.Factor)
-		if t.Function != Logarithm || math.Abs(t.Factor-sign) > 0.02 {
+	for i, t := range a.terms {
+		sign := math.Copysign(1, t.factor)
+		if t.function != logarithm || math.Abs(t.factor-sign) > 0.02 {
 			continue
 		}
-		k := kinds * slices.Index(names, t.Param)
-		constant := candidates[0][k] - candidates[0][k+int(Logarithm)]
+		k := kinds * slices.Index(names, t.param)
+		constant := candidates[0][k] - candidates[0][k+int(logarithm)]
 		if !slices.ContainsFunc(candidates, func(c []float64) bool {
-			return math.Abs(c[k]-c[k+int(Logarithm)]-constant) > 1e-9*(1+math.Abs(constant))
+			return math.Abs(c[k]-c[k+int(logarithm)]-constant) > 1e-9*(1+math.Abs(constant))
 		}) {
-			a.Terms[i] = AgreementTerm{t.Param, LogJacobian, sign}
+			a.terms[i] = agreementTerm{t.param, logJacobian, sign}
 		}
 	}
 	return a

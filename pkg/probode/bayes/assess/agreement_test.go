@@ -87,11 +87,11 @@ func TestCompareDensities(t *testing.T) {
 			lp := math.Round((densities[i]+mistake(x)-100)*1000)/1000 + noise*rng.NormFloat64()
 			c.Generated[0] = append(c.Generated[0], []float64{lp})
 		}
-		a, err := assess.CompareDensities(t.Context(), p, c, catalog.Default(), 0)
+		got, err := assess.CompareDensities(t.Context(), p, c, catalog.Default(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := a.String(); !strings.Contains(got, want) {
+		if !strings.Contains(got, want) {
 			t.Errorf("got %q: want %q", got, want)
 		}
 	}
