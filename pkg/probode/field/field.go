@@ -172,7 +172,7 @@ func Widen(dst []float64, n, all int) {
 // its truncation error: ε^{1/3} for a central difference, ε^{1/2} for a one-sided one.
 const (
 	Central  = 6.055454452393343e-06
-	OneSided = 1.4901161193847656e-08
+	oneSided = 1.4901161193847656e-08
 )
 
 // NewJacobian returns a matrix of zeros for ∂f/∂x.

@@ -77,7 +77,7 @@ func newDifferencer(f *Field) *differencer {
 // differences, the increment of x_j is |x_j| ε^{1/2}; for central differences, the
 // increment is |x_j| ε^{1/3}.
 func (q *differencer) jacobian(m *linalg.Matrix, t float64, x, theta []float64, central bool) {
-	eps := OneSided
+	eps := oneSided
 	if central {
 		eps = Central
 	}

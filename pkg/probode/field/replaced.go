@@ -42,7 +42,7 @@ func (f *Field) replaceX(m *linalg.Matrix, value []float64, t float64, x, theta 
 	}
 	quotients, diff, distance := f.NewJacobian(), newDifferencer(f), f.distance(t)
 	for _, side := range [2]float64{1, -1} { // f may be undefined on one side
-		diff.scale = side * distance / OneSided
+		diff.scale = side * distance / oneSided
 		diff.jacobian(quotients, t, x, theta, false)
 		for i, v := range m.A {
 			if v-v != 0 {

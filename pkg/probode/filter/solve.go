@@ -46,8 +46,8 @@ type Settings struct {
 // A Solution is the posterior distribution of the solution of a problem. Time series are
 // indexed [component][time]. The standard deviations do not include rounding errors.
 type Solution struct {
-	Problem *probode.Problem
-	Grid    *probode.Grid
+	problem *probode.Problem
+	grid    *probode.Grid
 
 	// T holds the grid points. Mean and SD hold the mean and the standard deviation at
 	// each grid point.
@@ -96,7 +96,7 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	if err := m.run.finish(path, theta); err != nil {
 		return nil, err
 	}
-	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), run: m.run, path: path}
+	out := &Solution{problem: p, grid: solver.Grid(), T: slices.Clone(solver.Times()), run: m.run, path: path}
 	if s.Alpha == 0 && !s.Varying {
 		if err := m.run.decided(); err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func (s *recording) decided() error {
 
 func (s *Solution) calibrate(run *recording, set *Settings) {
 	w := run.blocks[0].w
-	s.Diffusion = make([]float64, s.Problem.Dim())
+	s.Diffusion = make([]float64, s.problem.Dim())
 	for k := range run.blocks {
 		alpha := set.Alpha
 		switch {
@@ -170,7 +170,7 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 }
 
 func (s *Solution) describe() {
-	d, points := s.Problem.Dim(), s.run.chains[0].points
+	d, points := s.problem.Dim(), s.run.chains[0].points
 	s.Mean, s.SD = make([][]float64, d), make([][]float64, d)
 	for k := range d {
 		s.Mean[k], s.SD[k] = make([]float64, len(s.T)), make([]float64, len(s.T))
@@ -223,7 +223,7 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 	if !(t >= s.T[0] && t <= s.T[len(s.T)-1]) {
 		panic(fmt.Sprintf("filter: time %g is outside the span [%g, %g]", t, s.T[0], s.T[len(s.T)-1]))
 	}
-	d, points := s.Problem.Dim(), s.run.chains[0].points
+	d, points := s.problem.Dim(), s.run.chains[0].points
 	mean, sd = make([]float64, d), make([]float64, d)
 	copy(mean, s.path[(sort.Search(len(s.T), func(i int) bool { return s.T[i] > t })-1)*d:])
 	last := sort.Search(len(points), func(i int) bool { return s.T[points[i].index] > t }) - 1 // before or at t
@@ -255,7 +255,7 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 // Draw writes a path from the posterior distribution to dst, as a row-major len(T)×d
 // matrix. The path is drawn backwards in time [T22], even if Settings.Forward is true.
 func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
-	d := s.Problem.Dim()
+	d := s.problem.Dim()
 	if len(dst) != len(s.T)*d {
 		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, one number for each time and component", len(dst), len(s.T), d))
 	}
@@ -301,9 +301,9 @@ func normals(v []float64, n int, sd float64, rng *rand.Rand) []float64 {
 // probode.Integrate, so that they can be plotted. The fields Mean and SD of the result
 // are copied from the solution, not computed from the paths.
 func (s *Solution) Ensemble(n int, seed uint64) *probode.Ensemble {
-	e := &probode.Ensemble{Problem: s.Problem, Grid: s.Grid, T: s.T, Mean: s.Mean, SD: s.SD, Deterministic: s.Mean, N: n}
+	e := &probode.Ensemble{Problem: s.problem, Grid: s.grid, T: s.T, Mean: s.Mean, SD: s.SD, Deterministic: s.Mean, N: n}
 	for i := range n {
-		path := make([]float64, len(s.T)*s.Problem.Dim())
+		path := make([]float64, len(s.T)*s.problem.Dim())
 		s.Draw(path, probode.Stream(seed, uint64(i)))
 		e.Paths = append(e.Paths, path)
 	}

@@ -10,8 +10,8 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	var special uint64
 	for i := range d {
 		// In the first and the last rows of J, parts of the bands lie outside the matrix.
-		from, to := max(0, low-i), min(j.Stride, low+d-i)
-		src := j.A[i*j.Stride+from : i*j.Stride+to]
+		from, to := max(0, low-i), min(j.stride, low+d-i)
+		src := j.A[i*j.stride+from : i*j.stride+to]
 		dst := a[i*w+from:][:len(src)]
 		for q, v := range src {
 			dst[q] = -v
@@ -105,7 +105,7 @@ func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 		src, w = f.a, narrowStride
 		clear(src)
 		for i, q := 0, 2-j.Lower; i < d; i, q = i+1, q+w {
-			for k, v := range j.A[i*j.Stride : (i+1)*j.Stride] {
+			for k, v := range j.A[i*j.stride : (i+1)*j.stride] {
 				src[q+k] = v
 			}
 		}
@@ -166,7 +166,7 @@ func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 
 func narrowRow(c float64, j *Matrix, i int) (r [5]float64) {
 	for q := max(0, i-j.Lower); q <= min(j.D-1, i+j.Upper); q++ {
-		r[q-i+2] = -j.A[i*j.Stride+q-i+j.Lower]
+		r[q-i+2] = -j.A[i*j.stride+q-i+j.Lower]
 	}
 	r[2] += c
 	return r

@@ -63,9 +63,9 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 		step, at = w-1, f.low
 		clear(a)
 		for i := range d {
-			from, to := max(0, f.low-i), min(j.Stride, f.low+d-i)
+			from, to := max(0, f.low-i), min(j.stride, f.low+d-i)
 			for q := from; q < to; q++ {
-				v := j.A[i*j.Stride+q]
+				v := j.A[i*j.stride+q]
 				a[i*w+q] = complex(-v, 0)
 				special |= overflow(v)
 			}

@@ -9,13 +9,13 @@ import (
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
-// (i, j) is A[i*Stride + j−i+Lower], with Stride = Lower+Upper+1. If the matrix is banded,
+// (i, j) is A[i*(Lower+Upper+1) + j−i+Lower]. If the matrix is banded,
 // some elements in the first and last rows of A lie outside the matrix and are never read.
 type Matrix struct {
 	D            int // dimension
 	Lower, Upper int // number of sub- and superdiagonals; D−1 if dense
 	Banded       bool
-	Stride       int // elements of A in a row
+	stride       int // elements of A in a row
 	A            []float64
 }
 
@@ -24,7 +24,7 @@ func NewDense(d int) *Matrix {
 	if d < 1 {
 		panic(fmt.Sprintf("linalg: the dimension is %d: want at least 1", d))
 	}
-	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
+	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, stride: d, A: make([]float64, d*d)}
 }
 
 // NewBanded returns a banded d×d matrix of zeros. The arguments `lower` and `upper` are the
@@ -34,7 +34,7 @@ func NewBanded(d, lower, upper int) *Matrix {
 		panic(fmt.Sprintf("linalg: the dimension of a matrix is %d and the bandwidths are %d and %d: want bandwidths in [0, dimension)", d, lower, upper))
 	}
 	w := lower + upper + 1
-	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}
+	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, stride: w, A: make([]float64, d*w)}
 }
 
 // overflow has its highest bit set if v is not finite. The bitwise or of many needs no
@@ -54,7 +54,7 @@ func (m *Matrix) At(i, j int) float64 {
 	if j-i > m.Upper || i-j > m.Lower {
 		return 0
 	}
-	return m.A[i*m.Stride+j-i+m.Lower]
+	return m.A[i*m.stride+j-i+m.Lower]
 }
 
 // Set sets element (i, j), which must lie in the band.
@@ -66,7 +66,7 @@ func (m *Matrix) Set(i, j int, v float64) {
 	if j-i > m.Upper || i-j > m.Lower {
 		panic(fmt.Sprintf("linalg: element (%d, %d) is outside the band (%d, %d)", i, j, m.Lower, m.Upper))
 	}
-	m.A[i*m.Stride+j-i+m.Lower] = v
+	m.A[i*m.stride+j-i+m.Lower] = v
 }
 
 // Columns returns the range lo ≤ j < hi of the columns that are stored for row i.
@@ -122,7 +122,7 @@ func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 }
 
 func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
-	d, w, low, up := m.D, m.Stride, m.Lower, m.Upper
+	d, w, low, up := m.D, m.stride, m.Lower, m.Upper
 	dst, x = dst[:d], x[:d]
 	from, to := min(low, d), max(d-up, low) // rows whose storage lies inside the matrix
 	m.addMulEnds(dst, c, x, 0, from)
@@ -148,7 +148,7 @@ func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
 	for i := from; i < to; i++ {
 		lo, hi := m.Columns(i)
-		row := m.A[i*m.Stride+lo-i+m.Lower:]
+		row := m.A[i*m.stride+lo-i+m.Lower:]
 		var s float64
 		for k, v := range x[lo:hi] {
 			s += row[k] * v
@@ -165,7 +165,7 @@ func (m *Matrix) AddMulTransposed(dst, x []float64) {
 			continue
 		}
 		if lo, hi := m.Columns(i); m.Banded {
-			vector.AddScaled(dst[lo:hi], v, m.A[i*m.Stride+lo-i+m.Lower:])
+			vector.AddScaled(dst[lo:hi], v, m.A[i*m.stride+lo-i+m.Lower:])
 		} else {
 			vector.AddScaled(dst, v, m.A[i*m.D:])
 		}

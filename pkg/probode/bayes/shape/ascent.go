@@ -11,7 +11,7 @@ import (
 
 // An Ascent maximises a Function by a trust-region method with the Fisher information as
 // the curvature. Each step goes to the maximum of a quadratic expansion, subject to the
-// bounds. Radius limits the length of the step. After a step, Function.Follow corrects
+// bounds. A radius limits the length of the step. After a step, Function.Follow corrects
 // the derivatives if it can. The derivatives are computed again if Follow cannot correct
 // them, or if the corrected derivatives predicted the last rise poorly.
 //
@@ -28,7 +28,7 @@ type Ascent struct {
 
 	Low, High []float64 // bounds of the coordinates, ±∞ for none
 	Unit      []float64 // natural units of the coordinates; nil means 1 for each
-	Radius    float64   // in these units; zero means 1 at the first step
+	radius    float64   // in these units; zero means 1 at the first step
 	Tolerance float64   // predicted rise at or below which the ascent ends
 
 	// Adjust, if not nil, maximises the function over some coordinates at little cost. It is
@@ -76,16 +76,16 @@ func (a *Ascent) Step(f Function) {
 		negligible = 1e-2 // times Tolerance: such a rise is lost among the errors of the solver
 	)
 	a.Steps++
-	a.Radius = cmp.Or(a.Radius, 1)
+	a.radius = cmp.Or(a.radius, 1)
 	if !a.Known && !a.expand(f) {
 		return
 	}
 	trial := make([]float64, len(a.X))
-	for a.Radius > shortest {
-		d, rise := a.Within(a.Radius)
+	for a.radius > shortest {
+		d, rise := a.Within(a.radius)
 		length := a.length(d)
 		a.Gain = rise
-		if rise <= a.Tolerance && length < 0.99*a.Radius || rise <= negligible*a.Tolerance || length == 0 {
+		if rise <= a.Tolerance && length < 0.99*a.radius || rise <= negligible*a.Tolerance || length == 0 {
 			// Near the maximum, a change in the gradient may be mostly numerical error. A
 			// curvature estimated from numerical errors may prevent a further rise.
 			if a.fresh && !a.corrected {
@@ -119,9 +119,9 @@ func (a *Ascent) Step(f Function) {
 		}
 		switch {
 		case !(ratio > 0.25):
-			a.Radius = length / 4
-		case ratio > 0.75 && length > 0.8*a.Radius:
-			a.Radius *= 2
+			a.radius = length / 4
+		case ratio > 0.75 && length > 0.8*a.radius:
+			a.radius *= 2
 		}
 		if value > a.Value {
 			a.move(f, trial, value, ratio)
@@ -150,7 +150,7 @@ func (a *Ascent) Climb(ctx context.Context, f Function, most int) {
 // is at most `tolerance`. The last predicted rise is computed from the derivatives at the
 // final point.
 func (a *Ascent) Resume(tolerance float64) {
-	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
+	a.Tolerance, a.radius, a.Known, a.Done = tolerance, 0, false, false
 }
 
 func (a *Ascent) expand(f Function) bool {

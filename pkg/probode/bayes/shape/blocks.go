@@ -16,12 +16,11 @@ import (
 //
 // Under the prior, the sums of different blocks are independent N(0, 1) variables.
 //
-// If Weights is not nil, the value of the block is the linear combination v = Σ
-// Weights[i] ξ[From+i], where Weights is a unit vector (see Informed).
+// A block of Informed has weights instead, a unit vector: its value is v = Σ weights[i] ξ[From+i].
 type Block struct {
-	From, To, By int       // elements of ξ: From, From+By, … below To
+	From, To, by int       // elements of ξ: From, From+By, … below To
 	Scale        float64   // 1/√n_b
-	Weights      []float64 // nil for a sum
+	weights      []float64 // nil for a sum
 }
 
 // For each experiment, Blocks divides the steps that use ξ into `count` intervals. If
@@ -44,7 +43,7 @@ func Blocks(e *bayes.Density, count int) []Block {
 		for b := range c {
 			from, to := first+b*n/c, first+(b+1)*n/c
 			for k := range d {
-				blocks = append(blocks, Block{From: at + from*d + k, To: at + to*d, By: d, Scale: 1 / math.Sqrt(float64(to-from))})
+				blocks = append(blocks, Block{From: at + from*d + k, To: at + to*d, by: d, Scale: 1 / math.Sqrt(float64(to-from))})
 			}
 		}
 		at += r.NoiseLen()
@@ -56,11 +55,11 @@ func Blocks(e *bayes.Density, count int) []Block {
 // the same time.
 func (b *Block) Sum(xi []float64) float64 {
 	xi = xi[b.From:b.To]
-	if b.Weights != nil {
-		return floats.Dot(b.Weights, xi)
+	if b.weights != nil {
+		return floats.Dot(b.weights, xi)
 	}
 	var even, odd float64
-	k, by := 0, b.By
+	k, by := 0, b.by
 	for ; k+by < len(xi); k += 2 * by {
 		even += xi[k]
 		odd += xi[k+by]
@@ -74,12 +73,12 @@ func (b *Block) Sum(xi []float64) float64 {
 // Add adds dv to v_b.
 func (b *Block) Add(xi []float64, dv float64) {
 	xi = xi[b.From:b.To]
-	if b.Weights != nil {
-		floats.AddScaled(xi, dv, b.Weights)
+	if b.weights != nil {
+		floats.AddScaled(xi, dv, b.weights)
 		return
 	}
 	dv *= b.Scale
-	for k := 0; k < len(xi); k += b.By {
+	for k := 0; k < len(xi); k += b.by {
 		xi[k] += dv
 	}
 }

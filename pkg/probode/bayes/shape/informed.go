@@ -80,7 +80,7 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, at, to
 			m.SetCol(k, g[from:to])
 		}
 		for _, weights := range span(m, d) {
-			blocks = append(blocks, Block{From: at + from, To: at + to, Weights: weights})
+			blocks = append(blocks, Block{From: at + from, To: at + to, weights: weights})
 		}
 		from = to
 	}
