@@ -178,7 +178,7 @@ func (k *pcn) crank() {
 
 // moveBoth makes a joint move of θ and ξ.
 func (k *pcn) moveBoth() {
-	logq := k.joint.propose(k.uNew, k.u, k.next, k.xi, k.b.step, k.chance, k.latent)
+	logq := k.joint.propose(k.proposed.u, k.u, k.next, k.xi, k.b.step, k.chance, k.latent)
 	accepted, _ := k.decide(logq, k.next, &k.stats.Latent, k.latent)
 	if accepted {
 		k.xi, k.next = k.next, k.xi

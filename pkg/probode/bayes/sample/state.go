@@ -14,17 +14,15 @@ import (
 // has all the methods of an mcmc.Kernel except Step. A state also has a method for the
 // Metropolis move of θ, which several samplers use.
 type state struct {
-	e            *bayes.Density
-	burnIn       int
-	newWalk      func() walk
-	walk         walk
-	u, theta     []float64 // the position on both scales
-	uNew         []float64
-	thetaNew     []float64
-	xi           []float64 // nil for ξ = 0
-	fit          []float64 // expected values of the data at the position
-	logPrior, ll float64   // log prior density of u; log likelihood
-	stats        mcmc.Stats
+	e       *bayes.Density
+	burnIn  int
+	newWalk func() walk
+	walk    walk
+	position
+	proposed position
+	xi       []float64 // nil for ξ = 0
+	fit      []float64 // expected values of the data at the position
+	stats    mcmc.Stats
 
 	// The random numbers for moves of ξ come from a separate stream. Samplers that move ξ
 	// in different ways therefore use the same random numbers for θ.
@@ -35,6 +33,13 @@ type state struct {
 	begin  func()                                     // draws other latent variables of the kernel at Init; may be nil
 	like   func(theta, xi []float64) (float64, error) // log p(Y | Z(θ, ξ)), or an estimate of log p(Y | θ)
 }
+
+type position struct {
+	u, theta     []float64 // on both scales
+	logPrior, ll float64   // log prior density of u; log likelihood
+}
+
+func newPosition(d int) position { return position{u: make([]float64, d), theta: make([]float64, d)} }
 
 // walk is an mcmc.Proposal or, in tests, a table of moves.
 type walk interface {
@@ -74,7 +79,7 @@ func (random) perturb(dst, xi []float64, beta float64, rng *rand.Rand) {
 func newState(e *bayes.Density, rule mcmc.AdaptiveMetropolis, burnIn int, noise bool) *state {
 	d := e.Dim()
 	s := &state{e: e, burnIn: burnIn, newWalk: func() walk { return rule.New(d) }, chance: random{}, like: e.LogLikelihood, fit: make([]float64, len(e.Expected())),
-		u: make([]float64, d), theta: make([]float64, d), uNew: make([]float64, d), thetaNew: make([]float64, d)}
+		position: newPosition(d), proposed: newPosition(d)}
 	if noise {
 		s.xi = make([]float64, e.NoiseLen())
 	}
@@ -123,31 +128,32 @@ func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
 // moveTheta makes a Metropolis–Hastings move of θ with ξ fixed, and reports whether the
 // move was accepted.
 func (s *state) moveTheta(rng *rand.Rand) bool {
-	logq := s.walk.Propose(s.uNew, s.u, rng)
+	logq := s.walk.Propose(s.proposed.u, s.u, rng)
 	accepted, probability := s.decide(logq, s.xi, &s.stats.Moves, rng)
 	s.walk.Observe(s.u, probability)
 	return accepted
 }
 
-// decide accepts or rejects the proposal uNew, counts the proposal in the argument
-// `moves`, and returns the probability of acceptance. The method computes the likelihood
-// at uNew with the noise `xi`. The argument `logq` is added to the log ratio of the
-// posterior densities at uNew and u.
+// decide accepts or rejects the proposed position, of which u is known, counts the proposal
+// in the argument `moves`, and returns the probability of acceptance. The likelihood is
+// computed with the noise `xi`. The argument `logq` is added to the log ratio of the
+// posterior densities.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
 	moves.Proposed++
-	ratio, ll := math.Inf(-1), math.Inf(-1)
-	lp := s.e.Constrain(s.thetaNew, s.uNew)
-	if !math.IsInf(lp, -1) {
+	ratio, to := math.Inf(-1), &s.proposed
+	to.logPrior, to.ll = s.e.Constrain(to.theta, to.u), math.Inf(-1)
+	if !math.IsInf(to.logPrior, -1) {
 		var err error
-		if ll, err = s.like(s.thetaNew, xi); err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
+		if to.ll, err = s.like(to.theta, xi); err != nil || math.IsNaN(to.ll) || math.IsInf(to.ll, 1) {
 			moves.Failed++
-		} else if !math.IsInf(ll, -1) {
-			ratio = lp + ll - s.logPrior - s.ll + logq
+		} else if !math.IsInf(to.ll, -1) {
+			ratio = to.logPrior + to.ll - s.logPrior - s.ll + logq
 		}
 	}
 	if accepted = s.chance.accept(ratio, rng); accepted {
 		moves.Accepted++
-		s.place(lp, ll)
+		s.position, s.proposed = s.proposed, s.position
+		s.keepFit()
 	}
 	return accepted, math.Exp(min(0, ratio))
 }
@@ -163,15 +169,6 @@ func (s *state) renew() {
 	if s.ll = ll; !math.IsInf(ll, -1) {
 		s.keepFit()
 	}
-}
-
-// place makes the proposed θ the current θ. The most recent evaluation of the density
-// must have been at the proposed θ.
-func (s *state) place(logPrior, ll float64) {
-	s.u, s.uNew = s.uNew, s.u
-	s.theta, s.thetaNew = s.thetaNew, s.theta
-	s.logPrior, s.ll = logPrior, ll
-	s.keepFit()
 }
 
 // Position returns θ.
