@@ -26,7 +26,11 @@ type block struct {
 	rows    int       // rows of R, and its stride; 0 at the start, which is exact
 	r       []float64 // R
 
-	// The following fields hold values for a step of length h.
+	transition
+}
+
+// A transition is a step of length h.
+type transition struct {
 	h, ratio float64   // the second is h/unit
 	growth   float64   // ratio^{q+1/2}
 	pred     []float64 // predicted mean
@@ -47,9 +51,9 @@ type block struct {
 
 func newBlock(q, w, m int, noise []float64) *block {
 	n := (q + 1) * w
-	b := &block{q: q, w: w, m: m, noise: noise, z: make([]float64, n), r: make([]float64, n*n),
-		pred: make([]float64, n), hjac: make([]float64, w*m*w), top: make([]float64, 2*n*n), tail: make([]float64, 2*n*n), fresh: make([]float64, n*n),
-		columns: make([]int, n), v: make([]float64, n*w), turns: rotations{cos: make([]float64, n), sin: make([]float64, n)}, full: make([]float64, n), white: make([]float64, w)}
+	b := &block{q: q, w: w, m: m, noise: noise, z: make([]float64, n), r: make([]float64, n*n), columns: make([]int, n),
+		transition: transition{pred: make([]float64, n), hjac: make([]float64, w*m*w), top: make([]float64, 2*n*n), tail: make([]float64, 2*n*n), fresh: make([]float64, n*n),
+			v: make([]float64, n*w), turns: rotations{cos: make([]float64, n), sin: make([]float64, n)}, full: make([]float64, n), white: make([]float64, w)}}
 	for p := range n {
 		b.columns[p] = (q-p/w)*w + p%w
 		for j := 0; p/w+j <= q; j++ {

@@ -7,6 +7,16 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
+// regression is the workspace of Cubature.
+type regression struct {
+	root               []float64 // factor of the predicted covariance of the state of a block
+	mean, at, up, down []float64
+}
+
+func newRegression(d int) regression {
+	return regression{mean: make([]float64, d), at: make([]float64, d), up: make([]float64, d), down: make([]float64, d)}
+}
+
 // cubature linearises f by its values at m ± √n sⱼ, with the rows sⱼ of a factor of the
 // predicted n×n covariance, which the blocks must hold: their mean approximates the
 // expectation, and A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / (2√n) is the linear regression

@@ -135,10 +135,8 @@ type engine struct {
 	equal  bool      // the covariances of all blocks are equal
 	z      []float64
 
-	// The following fields are used by Cubature only.
-	kappa              float64   // the root of the diffusion if that is known, or 0
-	root               []float64 // factor of the predicted covariance of the state of a block
-	mean, at, up, down []float64
+	kappa float64 // the root of the diffusion if Cubature is to use it, or 0
+	regression
 }
 
 // newEngine has one block for all components if `joint`.
@@ -165,10 +163,12 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 		w = n
 	}
 	e := &engine{EK: m, p: p, start: newTaylor(p, m.Q), x: make([]float64, d), f: make([]float64, d), z: make([]float64, (m.Q+1)*d),
-		mean: make([]float64, d), at: make([]float64, d), up: make([]float64, d), down: make([]float64, d),
 		fa: make([]float64, n), jac: make([]float64, w*m.order()*w)}
-	if m.Jacobian == Full {
+	switch m.Jacobian {
+	case Full:
 		e.lin, e.matrix = probode.NewLinearizer(p), p.NewJacobian()
+	case Cubature:
+		e.regression = newRegression(d)
 	}
 	noise := wiener(m.Q)
 	for first := 0; first < n; first += w {

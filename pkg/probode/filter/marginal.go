@@ -52,17 +52,19 @@ type Marginal struct {
 	row    Row
 	look   func(n int, x []float64, r *Row)
 	dst    []float64
+	beliefs
+	x []float64 // the mean of the state, given the data so far
 
-	// The following slices are workspace.
-	own, earlier []belief // of each block
-	wide, toward []float64
-
-	// The following fields are used by DALTON. The field `values` is the number of data
-	// values. The field `fit` is the log density of these values minus the log density
-	// that they would have if they were predicted exactly.
+	// DALTON counts the data values. The field `fit` is their log density minus the log
+	// density that they would have if they were predicted exactly.
 	values int
 	fit    float64
-	x      []float64
+}
+
+// beliefs are about each block, before and after a step back, with their workspace.
+type beliefs struct {
+	own, earlier []belief
+	wide, toward []float64
 }
 
 // NewMarginal returns a Marginal for c observed values at each of the given times, which
