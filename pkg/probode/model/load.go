@@ -16,8 +16,11 @@ import (
 
 // Load reads a YAML file, and all files that this file names. The YAML file is a model
 // file or a PEtab problem; Load determines the kind of the file from its contents. The
-// name may also be that of a folder that contains a single YAML file. Load fails if the files use a feature that is not supported. Load checks all features in
-// advance, so [File.Instances] cannot fail for a File that Load has returned.
+// name may also be that of a folder that contains a single YAML file. A file whose name
+// ends in .xml is a model in SBML, without data: its numbers, such as rate constants, are
+// the parameters. Load fails if the files use a feature that is not supported. Load checks
+// all features in advance, so [File.Instances] cannot fail for a File that Load has
+// returned.
 //
 // All files must be in the folder of the YAML file or in folders inside it. The error is
 // a [*source.Error], which contains the name of the file and the line number.
@@ -80,6 +83,9 @@ func (nothing) Open(name string) (fs.File, error) {
 
 func (f *files) load(name string) (p *File, err error) {
 	defer source.Catch(&err)
+	if path.Ext(name) == ".xml" {
+		return f.finish(f.sbml(name))
+	}
 	s := f.Read(name, source.MaxYAML)
 	y := s.YAML()
 	if y.Kind != yaml.MappingNode {

@@ -18,7 +18,8 @@ import (
 // parameters, the observable has several formulas: the second formula is named ID_2, the
 // third ID_3, and so on. Only the rows of the data give values for placeholders, such as
 // observableParameter1_id. If the experiment has no data, at() omits the observables
-// whose formulas contain placeholders.
+// whose formulas contain placeholders. If the model has no observables, at() computes its
+// assignments.
 func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
 	count := map[string]int{}
@@ -50,6 +51,11 @@ func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err e
 	defer source.Catch(&err)
 	m := *e.model
 	m.Data, m.observables = nil, slices.Clone(m.observables)
+	if len(m.observables) == 0 {
+		for _, a := range m.Assignments {
+			m.observables = append(m.observables, observable{id: a.ID, formula: expr.Sym(a.ID), where: a.Where})
+		}
+	}
 	for i := range m.observables {
 		o := &m.observables[i]
 		o.increase = false // there is no previous measurement

@@ -298,7 +298,6 @@ func TestSBMLEvents(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ trigger, attrs, more, assign, feature string }{
-		{"{time >= T}", `initialValue="true"`, "<delay>{2}</delay>", set, "delay of an event"},
 		{"{time == T}", `initialValue="true"`, "", set, "event trigger that is not continuous"},
 		{"{ceiling(A) >= T}", `initialValue="true"`, "", set, "event trigger that is not continuous"},
 	} {
@@ -311,5 +310,32 @@ func TestSBMLEvents(t *testing.T) {
 	// A trigger that only becomes false never causes an event.
 	if e, err := lowerSBML(t, model("{time < T}", `initialValue="true"`, "", double), nil); err != nil || len(e.events) != 0 {
 		t.Errorf("time < T: %v, %v", e, err)
+	}
+}
+
+// A model in SBML can be loaded without data. Its numbers are parameters, and its
+// assignments are observed.
+func TestSBMLFile(t *testing.T) {
+	text := withMath(t, level3+`<listOfParameters><parameter id="k" value="3" constant="true"/><parameter id="x" value="2" constant="false"/><parameter id="y" constant="false"/></listOfParameters>
+		<listOfRules><rateRule variable="x">{0 - k*x}</rateRule><assignmentRule variable="y">{x*x}</assignmentRule></listOfRules>`+ends)
+	p, err := LoadFS(fstest.MapFS{"m.xml": {Data: []byte(text)}}, "m.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := experiments(t, p)[0]
+	q, err := p.ODE(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := []float64{0}
+	q.F(f, 0, []float64{2}, q.Theta)
+	names, at, err := p.Observables(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := []float64{0}
+	at(y, 0, []float64{2}, q.Theta)
+	if q.Params[0] != "k" || q.Theta[0] != 3 || f[0] != -6 || len(names) != 1 || names[0] != "y" || y[0] != 4 {
+		t.Errorf("%v = %v, x′ = %v, %v = %v", q.Params, q.Theta, f, names, y)
 	}
 }

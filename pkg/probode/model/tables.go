@@ -77,6 +77,17 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 	return p
 }
 
+func (f *files) sbml(name string) *File {
+	m := &Model{Equations: *sbml.Read(f.Files, name)}
+	p := &File{Name: m.Name, Models: []*Model{m}}
+	for _, k := range m.Constants {
+		if v, ok := constOf(k.Value); ok {
+			p.Params = append(p.Params, Parameter{ID: k.ID, Nominal: v, Lower: math.NaN(), Upper: math.NaN(), Scale: Lin, where: k.Where})
+		}
+	}
+	return p
+}
+
 // notInBoth refuses a parameter in the parameter table that a condition sets.
 func notInBoth(params []Parameter, conditions []condition) {
 	in := idsOf(params)

@@ -46,7 +46,7 @@ type modelFile struct {
 }
 
 func (m *modelFile) define(flags *flag.FlagSet) {
-	flags.StringVar(&m.file, "model", "", "model `file`, or PEtab problem; -model may be left out")
+	flags.StringVar(&m.file, "model", "", "model `file`, PEtab problem or SBML file; -model may be left out")
 	flags.StringVar(&m.data, "data", "", "`file` with other data; a table with a header row")
 	flags.BoolVar(&m.outside, "outside", false, "allow the model file to name files outside its folder")
 }
