@@ -33,6 +33,13 @@ type Event struct {
 	// even if it is positive only briefly, set an upper bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
+	// Priority, if not nil, matters if several Triggers become positive at the same time.
+	// Their jumps are made one after the other: always that with the largest Priority at
+	// the state that has been reached and, among equals, that of the event that is earlier
+	// in Problem.Events. The jump of an event that becomes due by one of these jumps takes
+	// its turn in the same way. Without Priority, the priority is 0.
+	Priority func(t float64, x, theta []float64) float64
+
 	// If AtStart is true and Trigger is positive at the start of the span, the event also
 	// happens there. If AtStart is false, the event can happen only after Trigger has
 	// been ≤ 0 at some time.
@@ -151,7 +158,7 @@ func (p *Problem) triggers() *trigger.Watch {
 	var list []trigger.Condition
 	for k := range p.Events {
 		if e := &p.Events[k]; e.Trigger != nil {
-			list = append(list, trigger.Condition{Name: e.title(k), G: e.Trigger, Jump: e.Jump, AtStart: e.AtStart})
+			list = append(list, trigger.Condition{Name: e.title(k), G: e.Trigger, Jump: e.Jump, Priority: e.Priority, AtStart: e.AtStart})
 		}
 	}
 	if list == nil {

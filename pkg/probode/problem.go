@@ -304,6 +304,9 @@ func (p *Problem) widened(names []string, values []float64) *Problem {
 		if e.Trigger != nil {
 			q.Events[k].Trigger = func(t float64, x, theta []float64) float64 { return e.Trigger(t, x, theta[:n:n]) }
 		}
+		if e.Priority != nil {
+			q.Events[k].Priority = func(t float64, x, theta []float64) float64 { return e.Priority(t, x, theta[:n:n]) }
+		}
 		if e.Jump != nil {
 			q.Events[k].Jump = func(x []float64, t float64, theta []float64) { e.Jump(x, t, theta[:n:n]) }
 		}

@@ -124,7 +124,7 @@ func (m *Model) uses(used map[string]bool) {
 		add(a.Formula)
 	}
 	for _, e := range m.Events {
-		add(e.Time, e.Trigger)
+		add(e.Time, e.Trigger, e.Priority)
 		for _, j := range e.Jumps {
 			add(j.Value)
 		}

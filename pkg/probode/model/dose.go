@@ -48,7 +48,7 @@ func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, ju
 }
 
 func (r *modelReader) events(n *source.Node) []equations.Event {
-	n.Mapping("an event", "eventId", "time", "every", "count", "trigger", "atStart", "assignments")
+	n.Mapping("an event", "eventId", "time", "every", "count", "trigger", "priority", "atStart", "assignments")
 	id := r.name(n, "eventId")
 	list := n.Get("assignments")
 	if list == nil {
@@ -60,6 +60,9 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 		jumps = append(jumps, equations.Jump{State: k, Value: r.formula(list, k)})
 	}
 	if n.Get("trigger") == nil {
+		if n.Get("priority") != nil {
+			r.Failf(n.LineOf("priority"), "event %s has a priority and no trigger: events at the same time happen in the order of the file", id)
+		}
 		return r.numbered(n, id, r.times(n), jumps...)
 	}
 	for _, k := range []string{"time", "every", "count"} {
@@ -68,6 +71,9 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 		}
 	}
 	e := equations.Event{ID: id, Trigger: r.condition(n, "trigger"), Jumps: jumps, Where: r.At(n.Line)}
+	if n.Get("priority") != nil {
+		e.Priority = r.formula(n, "priority")
+	}
 	if n.Flag("atStart") {
 		e.Early = equations.Late
 	}

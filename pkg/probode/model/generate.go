@@ -141,7 +141,7 @@ func (g *generator) problem(hybrid *system) string {
 func (g *generator) event(b *strings.Builder, k int) {
 	e := g.q.Events[k]
 	fmt.Fprintf(b, "{Name: %q, SeenAfter: %v", e.Name, e.SeenAfter)
-	var time *expr.Node
+	var time, priority *expr.Node
 	var jumps []equations.Jump
 	fit := "if math.IsNaN(at) {\nreturn math.Inf(1)\n}\nreturn at"
 	if n := len(g.s.switches); k < n {
@@ -150,6 +150,7 @@ func (g *generator) event(b *strings.Builder, k int) {
 		event := &g.s.events[k-n]
 		if time, jumps = event.Time, event.Jumps; event.Trigger != nil {
 			time, _ = event.Trigger.Margin()
+			priority = event.Priority
 		}
 		switch event.Early {
 		case equations.AtStart:
@@ -160,9 +161,15 @@ func (g *generator) event(b *strings.Builder, k int) {
 			fit = fmt.Sprintf("if at <= %v {\nreturn math.Inf(-1)\n}\nreturn at", g.q.Span[0])
 		}
 	}
+	function := func(name string, value *expr.Node) {
+		fmt.Fprintf(b, ", %s: func(t float64, x, theta []float64) float64 {\nvar at float64\n%sreturn at\n}", name, g.statements([]expr.Assignment{{To: "at", Value: value}}))
+	}
 	switch {
 	case e.Trigger != nil:
-		fmt.Fprintf(b, ", AtStart: %v, Trigger: func(t float64, x, theta []float64) float64 {\nvar at float64\n%sreturn at\n}", e.AtStart, g.statements([]expr.Assignment{{To: "at", Value: time}}))
+		fmt.Fprintf(b, ", AtStart: %v", e.AtStart)
+		if function("Trigger", time); e.Priority != nil {
+			function("Priority", priority)
+		}
 	case e.When != nil:
 		fmt.Fprintf(b, ", When: func(theta []float64) float64 {\nvar at float64\n%s%s\n}", g.statements([]expr.Assignment{{To: "at", Value: time}}), fit)
 	case math.IsInf(e.Time, 0):

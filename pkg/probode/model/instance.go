@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
@@ -23,6 +25,16 @@ type Instance struct {
 	system
 	hybrid *system // see branches; nil if it would equal system
 	rows   []row   // sorted by time; rows at the same time are in the order in which the file lists them
+}
+
+// Shown returns the number of states that the file defines. Further components of the state
+// keep what an event will do, or the values of observables at earlier measurements.
+func (e *Instance) Shown() int {
+	n := slices.IndexFunc(e.model.States, func(s equations.State) bool { return s.Hidden })
+	if n < 0 {
+		n = len(e.model.States)
+	}
+	return n
 }
 
 type index struct {

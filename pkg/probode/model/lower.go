@@ -70,9 +70,6 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	for _, e := range ix.m.Events {
 		l.events = append(l.events, l.event(e))
 	}
-	if a, b := equations.Entangled(l.events); l.m.Unordered && a != nil {
-		b.Where.Refuse("simultaneous events that depend on each other", "the order of the events %s and %s is not defined", a.ID, b.ID)
-	}
 	l.findSwitches()
 	return l
 }
@@ -202,6 +199,9 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	}
 	if e.Jumps = jumps; e.Trigger != nil {
 		e.Trigger = l.at(e.Trigger, e.Where, "trigger of event "+e.ID).Simplify()
+		if e.Priority != nil {
+			e.Priority = l.at(e.Priority, e.Where, "priority of event "+e.ID).Simplify()
+		}
 		if _, ok := e.Trigger.Margin(); !ok {
 			e.Where.Refuse("event trigger that is not continuous", "event %s is triggered by %s: want comparisons (<, <=, > or >=) of continuous formulas", e.ID, e.Trigger)
 		}

@@ -172,7 +172,7 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 func (s *system) symbols(to map[string]bool) {
 	addSymbols(to, slices.Concat(s.initial, s.rates, s.switches)...)
 	for _, e := range s.events {
-		addSymbols(to, e.Time, e.Trigger)
+		addSymbols(to, e.Time, e.Trigger, e.Priority)
 		for _, j := range e.Jumps {
 			addSymbols(to, j.Value)
 		}
@@ -409,6 +409,9 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 		if e.Trigger != nil {
 			margin, _ := e.Trigger.Margin()
 			jump.Trigger = scalar(margin, inputs)
+			if e.Priority != nil {
+				jump.Priority = scalar(e.Priority, inputs)
+			}
 			jump.Name, jump.AtStart, jump.SeenAfter = "event "+text.Clip(e.ID), e.Early == equations.Late, true
 			q.Events = append(q.Events, jump)
 			continue

@@ -1,13 +1,11 @@
 package model
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
-	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // Two problems in one file share the table of parameters.
@@ -104,41 +102,46 @@ func TestSetAfterPreequilibration(t *testing.T) {
 	}
 }
 
-// Events of SBML at the same time have no order, and are refused if it matters. Events of
-// a model file happen in the order of the file.
+// Events of a model file happen in the order of the file, those with triggers after those
+// with a larger priority.
 func TestEventsAtOnce(t *testing.T) {
-	event := func(id, trigger, state, value string) string {
-		return `<event id="` + id + `"><trigger>{` + trigger + `}</trigger><listOfEventAssignments><eventAssignment variable="` + state + `">{` + value + `}</eventAssignment></listOfEventAssignments></event>`
-	}
-	for _, c := range []struct {
-		events  string
-		refused bool
-	}{
-		{event("e", "time >= 2", "A", "A + 1") + event("f", "2*time >= 4", "A", "A + 1"), true},
-		{event("e", "time >= 2", "A", "1") + event("f", "time >= 2", "B", "A"), true},
-		{event("e", "time >= 2", "A", "1") + event("f", "time >= 2", "B", "B + 1"), false},
-		{event("e", "time >= 2", "A", "A + 1") + event("f", "time >= 3", "A", "A + 1"), false},
-	} {
-		xml := strings.NewReplacer(
-			"</listOfSpecies>", `<species id="B" compartment="c" initialConcentration="0"/></listOfSpecies>`,
-			"<listOfReactions>", "<listOfEvents>"+c.events+"</listOfEvents><listOfReactions>").Replace(tiny["m.xml"])
-		files := map[string]string{}
-		for k, v := range tiny {
-			files[k] = v
-		}
-		files["m.xml"] = xml
-		_, err := loadMap(t, files, "p.yaml", "a\tc0\tc1\t0.4\tinf", "a\t\tc1\t0.4\t3", "a\tc0\tc1", "a\t\tc1")
-		var e *source.Error
-		if c.refused != (errors.As(err, &e) && e.Feature == "simultaneous events that depend on each other") || !c.refused && err != nil {
-			t.Errorf("%s: %v", c.events, err)
-		}
-	}
 	p, err := loadMap(t, small, "m.yaml", "events:\n", "events:\n  - {eventId: g, time: 3, assignments: {A: 2 * A}}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e := experiments(t, p)[0].events; e[0].ID != "g" || e[2].ID != "e_2" {
 		t.Errorf("order of events %v", e)
+	}
+	p, err = Parse("m", []byte(`odes:
+  - {stateId: x, rightHandSide: 1, initialValue: 0}
+  - {stateId: n, rightHandSide: 0, initialValue: 1}
+events:
+  - {eventId: e, trigger: "x > 1", priority: 1, assignments: {n: 2 * n}}
+  - {eventId: f, trigger: "x > 1", priority: "1 + n", assignments: {n: n + 3}}
+observables:
+  - {observableId: y, observableFormula: n, noiseFormula: 1}
+data: |
+  time,y
+  2,8
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := p.WriteYAML(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*File{p, again} {
+		if v := evaluate(t, p); v != nil && v.Instances[0].Simulated[0] != 8 {
+			t.Errorf("n is %v: want (1 + 3)·2", v.Instances[0].Simulated[0])
+		}
+	}
+	if _, err := Parse("m", []byte("odes:\n  - {stateId: x, rightHandSide: 1, initialValue: 0}\nevents:\n  - {eventId: e, time: 1, priority: 1, assignments: {x: 0}}\n")); err == nil || !strings.Contains(err.Error(), "priority and no trigger") {
+		t.Errorf("a priority of an event with a time: %v", err)
 	}
 }
 

@@ -162,6 +162,7 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 		e.add("eventId", v.ID)
 		e.formula("time", v.Time)
 		e.formula("trigger", v.Trigger)
+		e.formula("priority", v.Priority)
 		if v.Trigger != nil && v.Early == equations.Late {
 			e.add("atStart", "1")
 		}

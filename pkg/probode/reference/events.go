@@ -26,7 +26,7 @@ func watchTriggers(p *probode.Problem) *trigger.Watch {
 			if name == "" {
 				name = fmt.Sprintf("event %d", k+1)
 			}
-			list = append(list, trigger.Condition{Name: name, G: ev.Trigger, Jump: ev.Jump, AtStart: ev.AtStart})
+			list = append(list, trigger.Condition{Name: name, G: ev.Trigger, Jump: ev.Jump, Priority: ev.Priority, AtStart: ev.AtStart})
 		}
 	}
 	if list == nil {

@@ -31,12 +31,14 @@ var solveHelp = manual{
 	short: `Solves a problem or a model, and writes a table with a row for each time, or draws it.
 
   probode solve model.yaml -condition control -times 1,10,60
+  probode solve model.xml -at k1=0.3 -span 0,10
   probode solve -problem rober -method radau5 -rtol 1e-6 -atol 1e-9 -times 1e11
   probode solve -problem fhn -method am1 -step 0.1 -paths 500 -out fhn.svg
 `,
 	flags: []string{"model", "problem", "condition", "at", "times", "method", "step", "rtol", "paths", "out"},
 	long: `The table has a column for each component of the classical solution and, for a model, for
-each observable. With -paths there are also the mean, the standard deviation and three
+each observable or, without observables, each assignment. A model can also be an SBML
+file. With -paths there are also the mean, the standard deviation and three
 quantiles of an ensemble of probabilistic paths.
 
 The default is -method auto with -rtol 1e-6. With -step or -paths it is am1, or radau5
@@ -169,6 +171,7 @@ type solution struct {
 	free               bool // neither a method nor a step is given
 
 	warnings []string // about -model
+	shown    int      // the number of states of -model in the table
 	observed []string // of -model
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
@@ -186,6 +189,18 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 			s.observe(y, row[0], row[1:1+p.Dim()], p.Theta)
 			rows[i] = append(row, y...)
 		}
+	}
+	if hidden := p.Dim() - s.shown; s.file != "" && hidden > 0 && err == nil {
+		cut := func(at, n int) {
+			header = slices.Delete(header, at, at+n)
+			for i := range rows {
+				rows[i] = slices.Delete(rows[i], at, at+n)
+			}
+		}
+		if d := p.Dim(); s.paths > 0 {
+			cut(1+d+5*s.shown, 5*hidden)
+		}
+		cut(1+s.shown, hidden)
 	}
 	return header, rows, err
 }
@@ -319,6 +334,7 @@ func (s *solution) named() (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.shown = e.Shown()
 	if s.observed, s.observe, err = m.Observables(e); err != nil {
 		return nil, fmt.Errorf("-model: %w", err)
 	}

@@ -473,3 +473,26 @@ func TestSolveShowsJumps(t *testing.T) {
 		t.Errorf("%d times appear twice: want the times of 4 doses", doses)
 	}
 }
+
+// A model in SBML: x′ = −k x from 1, and two units after x has fallen to e⁻¹, y becomes x at
+// that time. The states that keep this value are not shown.
+func TestSolveSBML(t *testing.T) {
+	formula := func(s string) string { return `<math xmlns="http://www.w3.org/1998/Math/MathML">` + s + "</math>" }
+	file := textFile(t, t.TempDir(), "m.xml", `<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"><model id="m">
+		<listOfParameters><parameter id="k" value="1" constant="true"/><parameter id="x" value="1" constant="false"/><parameter id="y" value="0" constant="false"/><parameter id="z" constant="false"/></listOfParameters>
+		<listOfRules><rateRule variable="x">`+formula("<apply><times/><apply><minus/><ci>k</ci></apply><ci>x</ci></apply>")+`</rateRule>
+		<assignmentRule variable="z">`+formula("<apply><plus/><ci>x</ci><ci>y</ci></apply>")+`</assignmentRule></listOfRules>
+		<listOfEvents><event useValuesFromTriggerTime="true"><trigger persistent="true" initialValue="true">`+formula("<apply><lt/><ci>x</ci><apply><exp/><cn>-1</cn></apply></apply>")+`</trigger>
+		<delay>`+formula("<cn>2</cn>")+`</delay><listOfEventAssignments><eventAssignment variable="y">`+formula("<ci>x</ci>")+`</eventAssignment></listOfEventAssignments></event></listOfEvents></model></sbml>`)
+	header, rows := table(t, file, "-at", "k=0.5", "-span", "0,5", "-times", "3.9,5")
+	if strings.Join(header, " ") != "t x y z" {
+		t.Errorf("header %q", header)
+	}
+	for i, want := range [][]float64{{3.9, math.Exp(-1.95), 0, math.Exp(-1.95)}, {5, math.Exp(-2.5), math.Exp(-1), math.Exp(-2.5) + math.Exp(-1)}} {
+		for k, v := range want {
+			if math.Abs(rows[i][k]-v) > 1e-6 {
+				t.Errorf("%s(%v) is %v: want %v", header[k], want[0], rows[i][k], v)
+			}
+		}
+	}
+}

@@ -5,15 +5,17 @@ package trigger
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Condition is true where G is positive. When the condition becomes true, Jump changes
 // the state.
 type Condition struct {
-	Name    string
-	G       func(t float64, x, theta []float64) float64
-	Jump    func(x []float64, t float64, theta []float64) // may be nil
-	AtStart bool                                          // it counts as false before the start
+	Name     string
+	G        func(t float64, x, theta []float64) float64
+	Jump     func(x []float64, t float64, theta []float64) // may be nil
+	Priority func(t float64, x, theta []float64) float64   // see Happen; nil stands for 0
+	AtStart  bool                                          // it counts as false before the start
 }
 
 // A Firing is a time at which conditions became true.
@@ -281,38 +283,42 @@ func maximum(a, b, da, db float64) (at, top float64) {
 	return at, a + at*(da+at*(p+at*q))
 }
 
-// Happen performs the jumps of all conditions that have become true at the state x. If
-// these jumps make other conditions true, Happen also performs the jumps of those
-// conditions. If the cause is an event, conditions are those just after t, because G may
-// compare the time with t.
+// Happen performs the jumps of all conditions that have become true at the state x, and of
+// those that become true by one of these jumps. The next jump is always that with the
+// largest Priority at the state that has been reached; among equals, conditions that became
+// true earlier come first, and then those that are earlier in the list. If the cause is an
+// event, conditions are those just after t, because G may compare the time with t.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	after := t
 	if cause >= 0 {
 		after = math.Nextafter(t, math.Inf(1))
 	}
-	var which []int
-	for first := 0; ; {
+	var which, due []int
+	for {
 		for k := range w.list {
 			g, err := w.value(k, after, x, theta)
 			if err != nil {
 				return err
 			}
 			if g > 0 && !w.on[k] {
-				which = append(which, k)
+				due = append(due, k)
 			}
 			w.on[k] = g > 0
 		}
-		if len(which) == first {
+		if len(due) == 0 {
 			break
 		}
-		if len(which) > chain {
-			return &EndlessError{w.list[which[chain]].Name, t, fmt.Sprintf("%s: more than %d jumps at t = %.6g: use triggers that these jumps do not set off again", w.list[which[chain]].Name, chain, t)}
+		i := 0
+		if len(due) > 1 {
+			i = w.first(due, t, x, theta)
 		}
-		for _, k := range which[first:] {
-			first++
-			if jump := w.list[k].Jump; jump != nil {
-				jump(x, t, theta)
-			}
+		k := due[i]
+		due, which = slices.Delete(due, i, i+1), append(which, k)
+		if len(which) > chain {
+			return &EndlessError{w.list[k].Name, t, fmt.Sprintf("%s: more than %d jumps at t = %.6g: use triggers that these jumps do not set off again", w.list[k].Name, chain, t)}
+		}
+		if jump := w.list[k].Jump; jump != nil {
+			jump(x, t, theta)
 		}
 	}
 	if len(which) == 0 {
@@ -320,6 +326,20 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	}
 	w.Fired = append(w.Fired, Firing{Time: t, Which: which, Cause: cause})
 	return w.accumulate(which, t)
+}
+
+func (w *Watch) first(due []int, t float64, x, theta []float64) (first int) {
+	most := math.Inf(-1)
+	for i, k := range due {
+		v := 0.0
+		if priority := w.list[k].Priority; priority != nil {
+			v = priority(t, x, theta)
+		}
+		if v > most {
+			first, most = i, v
+		}
+	}
+	return first
 }
 
 // Pass updates w at the end of a step in which no condition has become true. The update

@@ -2,8 +2,6 @@
 package equations
 
 import (
-	"slices"
-
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
@@ -18,11 +16,7 @@ type Equations struct {
 	States      []State
 	Constants   []Constant
 	Assignments []Assignment // sorted: each follows those that it uses
-	Events      []Event      // events at the same time happen in this order, unless Unordered
-
-	// If Unordered is true, the order of simultaneous events does not matter, as in SBML:
-	// all of these events use the values that the states have just before the events.
-	Unordered bool
+	Events      []Event      // events at the same time happen in this order, if no Priority decides
 }
 
 // A State is a component of the state vector x, with formulas for its derivative and its
@@ -33,6 +27,10 @@ type State struct {
 	Init     *expr.Node
 	Rate     *expr.Node
 	Where    source.Where
+
+	// Hidden is true for a state that keeps what an event will do. Such states follow all
+	// others.
+	Hidden bool
 
 	// The fields `Of` and Volume are set if the ID of a species stands for a concentration
 	// and the size of the compartment changes. If Of is set, the state is the amount of a
@@ -77,11 +75,12 @@ type Event struct {
 	// Trigger is a condition: the event happens when this condition becomes true. If the
 	// condition already holds at the start, the event does not happen at the start, unless
 	// Early is Late.
-	Trigger *expr.Node
-	Early   Early
-	After   bool
-	Jumps   []Jump // all are made at once, and use the values just before the event
-	Where   source.Where
+	Trigger  *expr.Node
+	Priority *expr.Node // of an event with a Trigger: see probode.Event; may be nil
+	Early    Early
+	After    bool
+	Jumps    []Jump // all are made at once, and use the values just before the event
+	Where    source.Where
 }
 
 // A Jump sets a state.
@@ -98,37 +97,3 @@ const (
 	AtStart              // it happens at the start, if its time is the start
 	Late                 // it happens at the start
 )
-
-// Entangled returns two simultaneous events whose order matters, because one of them sets
-// a state that the other one sets or uses. Entangled returns nil if the order of
-// simultaneous events never matters.
-func Entangled(events []Event) (a, b *Event) {
-	at := map[string][]*Event{} // by time
-	for i := range events {
-		y := &events[i]
-		key := ""
-		if y.Trigger != nil {
-			key = y.Trigger.String()
-		} else {
-			key = y.Time.String()
-		}
-		for _, x := range at[key] {
-			if x.touches(y) || y.touches(x) {
-				return x, y
-			}
-		}
-		at[key] = append(at[key], y)
-	}
-	return nil, nil
-}
-
-func (e *Event) touches(f *Event) bool {
-	for _, x := range e.Jumps {
-		for _, y := range f.Jumps {
-			if x.State == y.State || slices.Contains(y.Value.Symbols(), x.State) {
-				return true
-			}
-		}
-	}
-	return false
-}

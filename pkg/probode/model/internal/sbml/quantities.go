@@ -1,16 +1,13 @@
 package sbml
 
 import (
-	"slices"
-	"strconv"
-
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
 func (s *reader) model() *equations.Equations {
-	m := &equations.Equations{Name: s.root.Get("name"), TimeUnit: s.timeUnit(), Unordered: true}
+	m := &equations.Equations{Name: s.root.Get("name"), TimeUnit: s.timeUnit()}
 	if m.Name == "" {
 		m.Name = s.root.Get("id")
 	}
@@ -21,10 +18,8 @@ func (s *reader) model() *equations.Equations {
 	for _, e := range s.order {
 		s.quantity(e)
 	}
-	for _, e := range s.root.List("listOfEvents") {
-		s.event(e)
-	}
 	m.Assignments = equations.Sort(m.Assignments)
+	s.events()
 	return m
 }
 
@@ -200,7 +195,7 @@ func (s *reader) speciesState(e *tree.Element) {
 	varying := s.assign[comp] != nil || s.rate[comp] != nil || s.jumped[comp]
 	switch {
 	case !amountOnly && varying:
-		x := equations.State{ID: s.amountID(id), Name: e.Get("name"), Rate: flow, Where: at, Of: id, Volume: volume}
+		x := equations.State{ID: s.unused(id + "_amount"), Name: e.Get("name"), Rate: flow, Where: at, Of: id, Volume: volume}
 		switch {
 		case amount != nil:
 			x.Init = amount
@@ -224,95 +219,11 @@ func (s *reader) speciesState(e *tree.Element) {
 	}
 }
 
-func (s *reader) amountID(id string) string {
-	for id += "_amount"; s.ids[id] != 0; {
+// unused returns an ID that no element has yet, and takes it.
+func (s *reader) unused(id string) string {
+	for s.ids[id] != 0 {
 		id += "_"
 	}
+	s.ids[id] = -1
 	return id
-}
-
-// event has a time that is known in advance for a trigger such as time >= 5.
-func (s *reader) event(e *tree.Element) {
-	id := e.Get("id")
-	if id == "" {
-		id = "in line " + strconv.Itoa(e.Line)
-	}
-	trigger := e.First("trigger")
-	if trigger == nil {
-		s.Failf(e.Line, "event %s has no trigger", id)
-	}
-	if d := e.First("delay"); d != nil {
-		s.Refuse(d.Line, "delay of an event", "event %s has a delay: remove the delay, and let the trigger become true at the time of the assignments", id)
-	}
-	if p := e.First("priority"); p != nil && len(s.root.List("listOfEvents")) > 1 {
-		s.Refuse(p.Line, "priority of an event", "event %s has one", id)
-	}
-	initial := s.flag(trigger, "initialValue", true)
-	ev := equations.Event{ID: id, Where: s.At(e.Line)}
-	at, rising, ok := s.triggerTime(trigger)
-	switch {
-	case !ok, !rising && !initial: // it happens at the start if the trigger is true there
-		ev.Trigger = s.mathOf(trigger, nil)
-		if !initial {
-			ev.Early = equations.Late
-		}
-	case !rising:
-		s.Warnf(e.Line, "event %s never happens, because its trigger changes only from true to false", id)
-		return
-	default:
-		op, _ := s.mathOf(trigger, nil).Operator()
-		ev.Time, ev.After = at, op == "gt" || op == "lt"
-		if !initial {
-			ev.Early = equations.Late
-		} else if ev.After {
-			ev.Early = equations.AtStart
-		}
-	}
-	// The assignments of an event use the values of all variables just before the event,
-	// as case 01780 of the SBML test suite requires. A concentration is converted to an
-	// amount: it is multiplied by the size that the compartment has just before the
-	// event.
-	set := map[string]bool{}
-	for _, a := range e.List("listOfEventAssignments") {
-		v, value := a.Get("variable"), s.mathOf(a, nil)
-		if set[v] {
-			s.Failf(a.Line, "event %s sets %s twice", id, v)
-		}
-		set[v] = true
-		i := slices.IndexFunc(s.out.States, func(x equations.State) bool { return x.ID == v || x.Of == v })
-		if i < 0 {
-			s.Failf(a.Line, "event %s sets %s, which is not a state", id, v)
-		}
-		x := s.out.States[i]
-		if x.Of != "" {
-			value = expr.Call("times", value, x.Volume)
-		}
-		ev.Jumps = append(ev.Jumps, equations.Jump{State: x.ID, Value: value})
-	}
-	s.out.Events = append(s.out.Events, ev)
-}
-
-// triggerTime knows the time of a comparison of linear functions of time with constant
-// coefficients. A rising trigger becomes true.
-func (s *reader) triggerTime(trigger *tree.Element) (at *expr.Node, rising, ok bool) {
-	op, args := s.mathOf(trigger, nil).Operator()
-	sign := 1.0
-	switch op {
-	case "gt", "geq":
-	case "lt", "leq":
-		sign = -1
-	default:
-		return nil, false, false
-	}
-	a, b, ok := expr.Call("minus", args[0], args[1]).Linear(expr.Time)
-	if !ok {
-		return nil, false, false
-	}
-	slope, known := b.Const()
-	if !known || slope == 0 || slices.ContainsFunc(a.Symbols(), func(name string) bool {
-		return !slices.ContainsFunc(s.out.Constants, func(c equations.Constant) bool { return c.ID == name })
-	}) {
-		return nil, false, false
-	}
-	return expr.Call("divide", a, expr.Num(-slope)).Simplify(), sign*slope > 0, true
 }
