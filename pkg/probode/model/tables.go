@@ -81,7 +81,7 @@ func (f *files) sbml(name string) *File {
 	m := &Model{Equations: *sbml.Read(f.Files, name)}
 	p := &File{Name: m.Name, Models: []*Model{m}}
 	for _, k := range m.Constants {
-		if v, ok := constOf(k.Value); ok {
+		if v, ok := constOf(k.Value); ok && v-v == 0 {
 			p.Params = append(p.Params, Parameter{ID: k.ID, Nominal: v, Lower: math.NaN(), Upper: math.NaN(), Scale: Lin, where: k.Where})
 		}
 	}

@@ -43,6 +43,31 @@ func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
 
+// Number returns n, or 1 or 0 if n is a condition.
+func (n *Node) Number() *Node {
+	if !n.Boolean() {
+		return n
+	}
+	return node(opPiecewise, Num(1), n, Num(0))
+}
+
+// Condition returns n, or n > 0 or n < 0 if n is a number.
+func (n *Node) Condition() *Node {
+	switch {
+	case fits(n, true) || n.op == opLambda:
+		return n
+	case n.op == opNum:
+		return boolean(n.val != 0)
+	case n.op == opPiecewise:
+		args := slices.Clone(n.args)
+		for i := 0; i < len(args); i += 2 {
+			args[i] = args[i].Condition()
+		}
+		return piecewise(args)
+	}
+	return node(opOr, node(opGt, n, Num(0)), node(opLt, n, Num(0)))
+}
+
 func wantKind(name string, i int, n *Node, condition bool) error {
 	if fits(n, condition) {
 		return nil

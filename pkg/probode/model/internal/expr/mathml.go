@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,10 +28,13 @@ const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 //
 // [Node.Lambda] returns the parameters and the body of a lambda. Calls to functions that
 // the model defines are kept until [Node.Expand] replaces them. The symbol "time" becomes
-// [Time], the symbol "avogadro" becomes Avogadro's number, and an identifier "time"
-// becomes [NamedTime]. If e contains the function delay or rateOf, or an element that
-// SBML does not allow, the error names this function or element. The error message is a
-// single line, which begins with the line and column of the element in the file.
+// [Time], the symbol "avogadro" becomes Avogadro's number, and an identifier "time" becomes
+// [NamedTime]. Where a number is needed, a
+// condition stands for 1 or 0, and where a condition is needed, a number stands for x > 0
+// or x < 0.
+// If e contains the function delay or rateOf, or an element that SBML does not allow, the error names
+// this function or element. The error message is a single line, which begins with the line
+// and column of the element in the file.
 func ParseMathML(e *tree.Element) (n *Node, err error) {
 	defer catch(&err)
 	m := &mathML{}
@@ -257,6 +261,7 @@ func (m *mathML) apply(e *tree.Element) *Node {
 			if !fits(a, false) && !fits(a, true) {
 				failAt(e, "argument %d of %s is a lambda", i+1, name)
 			}
+			args[i] = a.Number()
 		}
 		return &Node{op: opUser, name: name, args: args}
 	case name == "root" && degree != nil:
@@ -277,6 +282,29 @@ func (m *mathML) apply(e *tree.Element) *Node {
 // made applies the operator with the given name to args. If there is an error, its
 // message gives the position of the element e.
 func (m *mathML) made(e *tree.Element, name string, args []*Node) *Node {
+	numbers := func(from, step int) {
+		for i := from; i < len(args); i += step {
+			args[i] = args[i].Number()
+		}
+	}
+	isNumber := func(n *Node) bool { return !fits(n, true) }
+	switch b := builders[name]; {
+	case name == "piecewise":
+		for i := 1; i < len(args); i += 2 {
+			args[i] = args[i].Condition()
+		}
+		for i := 0; i < len(args); i += 2 {
+			if isNumber(args[i]) {
+				numbers(0, 2)
+			}
+		}
+	case b.check == nil && b.bool:
+		for i, a := range args {
+			args[i] = a.Condition()
+		}
+	case b.check == nil, slices.ContainsFunc(args, isNumber):
+		numbers(0, 1)
+	}
 	n, err := apply(name, args...)
 	if err != nil {
 		failAt(e, "%v", err)

@@ -41,6 +41,7 @@ func (s *reader) events() {
 		}
 	}
 	for i, a := range list {
+		a.depends(s)
 		for _, b := range list[:i] {
 			if a.Time != nil && b.Time != nil && !a.Time.Equal(b.Time) {
 				continue
@@ -142,7 +143,6 @@ func (s *reader) event(e *tree.Element) *event {
 			ev.Early = equations.AtStart
 		}
 	}
-	var values []*expr.Node
 	for _, a := range e.List("listOfEventAssignments") {
 		v, value := a.Get("variable"), s.mathOf(a, nil)
 		i := slices.IndexFunc(s.out.States, func(x equations.State) bool { return x.ID == v || x.Of == v })
@@ -154,15 +154,19 @@ func (s *reader) event(e *tree.Element) *event {
 			s.Failf(a.Line, "event %s sets %s twice", id, v)
 		}
 		ev.sets[x.ID] = true
-		ev.Jumps, ev.volumes, values = append(ev.Jumps, equations.Jump{State: x.ID, Value: value}), append(ev.volumes, x.Volume), append(values, value)
-	}
-	ev.uses, ev.waits = s.states(values...), s.states(ev.Trigger)
-	if !ev.persistent {
-		for id := range ev.waits {
-			ev.uses[id] = true
-		}
+		ev.Jumps, ev.volumes = append(ev.Jumps, equations.Jump{State: x.ID, Value: value}), append(ev.volumes, x.Volume)
 	}
 	return ev
+}
+
+func (e *event) depends(s *reader) {
+	var values []*expr.Node
+	for _, j := range e.Jumps {
+		values = append(values, j.Value)
+	}
+	if e.uses, e.waits = s.states(values...), s.states(e.Trigger); !e.persistent {
+		maps.Copy(e.uses, e.waits)
+	}
 }
 
 // pendingMost is the largest number of executions of an event that can be pending at the
@@ -180,7 +184,7 @@ func (e *event) put(s *reader, ordered bool) {
 		}
 	}
 	at, fixed := e.Time, e.delay != nil && len(s.states(e.delay)) == 0
-	if v, known := constant(at); !known || v <= 0 {
+	if v, known := constantOf(at); !known || v <= 0 {
 		fixed = false // whether it happens depends on the time of the trigger, which may be before the start
 	}
 	if e.Time != nil && (ordered || e.delay != nil && !fixed) {
@@ -278,7 +282,7 @@ func chosen(value, when *expr.Node, otherwise string) *expr.Node {
 	return expr.Call("piecewise", value, when, expr.Sym(otherwise))
 }
 
-func constant(n *expr.Node) (float64, bool) {
+func constantOf(n *expr.Node) (float64, bool) {
 	if n == nil {
 		return 0, false
 	}

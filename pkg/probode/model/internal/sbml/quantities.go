@@ -18,8 +18,11 @@ func (s *reader) model() *equations.Equations {
 	for _, e := range s.order {
 		s.quantity(e)
 	}
-	m.Assignments = equations.Sort(m.Assignments)
 	s.events()
+	m.Assignments = equations.Sort(m.Assignments)
+	if len(m.States) == 0 { // all is a function of time
+		s.state(equations.State{ID: s.unused("nothing"), Init: expr.Num(0), Rate: expr.Num(0), Where: s.At(s.root.Line), Hidden: true})
+	}
 	return m
 }
 
@@ -42,9 +45,6 @@ func (s *reader) reaction(e *tree.Element) {
 				s.Failf(p.Line, "local parameter %s has no value", p.Get("id"))
 			}
 			name := p.Get("id")
-			if name == expr.Time {
-				name = expr.NamedTime
-			}
 			if local[name] != nil {
 				s.Failf(p.Line, "local parameter %s appears twice", p.Get("id"))
 			}

@@ -11,10 +11,10 @@ import (
 
 type reader struct {
 	*source.File
-	level string
-	root  *tree.Element
-	ids   map[string]int  // line of each ID
-	order []*tree.Element // compartments, species, parameters and factors, as in the file
+	level, version string
+	root           *tree.Element
+	ids            map[string]int  // line of each ID
+	order          []*tree.Element // compartments, species, parameters and factors, as in the file
 
 	functions                                             map[string]*expr.Node
 	species, compartments, parameters, reactions, factors map[string]*tree.Element
@@ -31,10 +31,8 @@ func (s *reader) id(e *tree.Element) string {
 	switch {
 	case id == "":
 		s.Failf(e.Line, "<%s> has no id", e.Name)
-	case !expr.IsID(id):
+	case !expr.IsID(identifier(id)):
 		s.Failf(e.Line, "id %q: want letters, digits and _; the first character must not be a digit", id)
-	case id == expr.Time:
-		s.Failf(e.Line, "<%s> has the id %s, which is reserved for time: use another id", e.Name, id)
 	}
 	if line, twice := s.ids[id]; twice {
 		s.Failf(e.Line, "id %s appears twice, first on line %d", id, line)
@@ -62,8 +60,10 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	if _, _, ok := n.Lambda(); ok {
 		s.Failf(m.Line, "<%s> holds a lambda: want an expression", e.Name)
 	}
-	if n.Boolean() != (e.Name == "trigger") {
-		s.Failf(m.Line, "the formula in <%s> has the wrong type: want a condition in <trigger>, and a number elsewhere", e.Name)
+	if e.Name == "trigger" {
+		n = n.Condition()
+	} else {
+		n = n.Number()
 	}
 	n = n.Substitute(local)
 	for _, name := range n.Symbols() {
@@ -125,10 +125,12 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
+func (s *reader) isConstant(e *tree.Element) bool {
+	return s.flag(e, "constant", s.level == "2" && e.Name != "species") // the default of Level 2
+}
+
 func (s *reader) changeable(line int, by, id string) {
-	e := s.entity(id)
-	def := s.level == "2" && e.Name != "species" // the default of Level 2
-	if s.flag(e, "constant", def) {
+	if s.isConstant(s.entity(id)) {
 		s.Failf(line, "%s sets %s, which is constant", by, id)
 	}
 }

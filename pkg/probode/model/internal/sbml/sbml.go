@@ -33,7 +33,7 @@ func Read(f *source.Files, name string) *equations.Equations {
 	if root.Name != "sbml" || !strings.HasPrefix(root.Space, "http://www.sbml.org/sbml/level") {
 		s.Failf(root.Line, "root element <%s>: want <sbml>", root.Name)
 	}
-	b := &reader{File: s, level: root.Get("level"), ids: map[string]int{},
+	b := &reader{File: s, level: root.Get("level"), version: root.Get("version"), ids: map[string]int{},
 		functions: map[string]*expr.Node{}, species: map[string]*tree.Element{}, compartments: map[string]*tree.Element{},
 		parameters: map[string]*tree.Element{}, reactions: map[string]*tree.Element{}, factors: map[string]*tree.Element{},
 		init: map[string]*tree.Element{}, assign: map[string]*tree.Element{}, rate: map[string]*tree.Element{},
@@ -42,12 +42,47 @@ func Read(f *source.Files, name string) *equations.Equations {
 		s.Refuse(root.Line, "SBML Level "+b.level, "want Level 2 or 3")
 	}
 	b.known(root)
+	b.prepare(root)
 	b.root = root.First("model")
 	if b.root == nil {
 		s.Failf(root.Line, "<sbml> has no <model>")
 	}
 	b.collect()
 	return b.model()
+}
+
+// prepare replaces the ID "time", as ParseMathML does, and removes what has no effect since
+// Level 3 Version 2 because its <math> is missing.
+func (s *reader) prepare(e *tree.Element) {
+	for i, a := range e.Attr {
+		switch a.Name.Local {
+		case "id", "variable", "symbol", "species", "compartment", "conversionFactor":
+			if a.Value == expr.Time {
+				e.Attr[i].Value = expr.NamedTime
+			}
+		}
+	}
+	e.Child = slices.DeleteFunc(e.Child, func(c *tree.Element) bool {
+		if c.Name != "math" {
+			s.prepare(c)
+		}
+		if s.level != "3" || s.version < "2" {
+			return false
+		}
+		needs := "math"
+		switch c.Name {
+		case "event":
+			needs = "trigger"
+		case "trigger", "delay", "priority", "eventAssignment", "initialAssignment", "assignmentRule", "rateRule", "algebraicRule", "kineticLaw", "functionDefinition", "constraint":
+		default:
+			return false
+		}
+		if c.First(needs) != nil {
+			return false
+		}
+		s.Warnf(c.Line, "<%s> has no <%s>, so it has no effect", c.Name, needs)
+		return true
+	})
 }
 
 func (s *reader) collect() {
