@@ -5,15 +5,18 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/sbml"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 const (
@@ -337,5 +340,107 @@ func TestSBMLFile(t *testing.T) {
 	at(y, 0, []float64{2}, q.Theta)
 	if q.Params[0] != "k" || q.Theta[0] != 3 || f[0] != -6 || len(names) != 1 || names[0] != "y" || y[0] != 4 {
 		t.Errorf("%v = %v, x′ = %v, %v = %v", q.Params, q.Theta, f, names, y)
+	}
+}
+
+// solvedAt returns what a model in SBML shows at a time, by name.
+func solvedAt(t *testing.T, text string, at float64) (map[string]float64, error) {
+	t.Helper()
+	p, err := LoadFS(fstest.MapFS{"m.xml": {Data: []byte(withMath(t, text))}}, "m.xml")
+	if err != nil {
+		return nil, err
+	}
+	e := experiments(t, p)[0]
+	q, err := p.ODE(e)
+	if err != nil {
+		return nil, err
+	}
+	q.Span[1] = at
+	r, err := reference.Solve(t.Context(), q, []float64{at}, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-10}})
+	if err != nil {
+		return nil, err
+	}
+	names, observe, err := p.Observables(e)
+	if err != nil {
+		return nil, err
+	}
+	y, out := make([]float64, len(names)), map[string]float64{}
+	observe(y, at, r.X, q.Theta)
+	for i, name := range names {
+		out[name] = y[i]
+	}
+	for i, name := range e.states[:e.Shown()] {
+		out[name] = r.X[i]
+	}
+	return out, nil
+}
+
+// Models in SBML whose solutions are known in closed form.
+func TestSBMLSolutions(t *testing.T) {
+	level32 := strings.ReplaceAll(level3, "version1/core\" level=\"3\" version=\"1", "version2/core\" level=\"3\" version=\"2")
+	free := func(ids ...string) (s string) {
+		s = "<listOfParameters>"
+		for _, id := range ids {
+			s += `<parameter id="` + id + `" value="1" constant="false"/>`
+		}
+		return s + `<parameter id="k" value="2" constant="true"/></listOfParameters>`
+	}
+	rules := func(list ...string) string { return "<listOfRules>" + strings.Join(list, "") + "</listOfRules>" }
+	assign := func(id, f string) string { return `<assignmentRule variable="` + id + `">{` + f + `}</assignmentRule>` }
+	rate := func(id, f string) string { return `<rateRule variable="` + id + `">{` + f + `}</rateRule>` }
+	zero := func(f string) string { return "<algebraicRule>{" + f + "}</algebraicRule>" }
+	rateOf := func(id string) string {
+		return `<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/rateOf">r</csymbol><ci>` + id + `</ci></apply></math>`
+	}
+	shows := func(id, of string) string {
+		return `<assignmentRule variable="` + id + `">` + rateOf(of) + `</assignmentRule>`
+	}
+	growing := `<listOfCompartments><compartment id="V" size="2" constant="false"/></listOfCompartments>
+		<listOfSpecies><species id="A" compartment="V" initialConcentration="3" hasOnlySubstanceUnits="false" boundaryCondition="false" constant="false"/></listOfSpecies>`
+	const e2 = math.E * math.E
+	for name, c := range map[string]struct {
+		text string
+		want map[string]float64 // at t = 1
+	}{
+		"an algebraic rule":           {level3 + free("x", "y") + rules(rate("x", "0 - k*x"), zero("x + k*y - 3")) + ends, map[string]float64{"x": 1 / e2, "y": (3 - 1/e2) / 2}},
+		"one that contains a rule":    {level3 + free("x", "y", "z") + rules(rate("x", "0 - k*x"), zero("x + z - 3"), assign("z", "k*y")) + ends, map[string]float64{"y": (3 - 1/e2) / 2, "z": 3 - 1/e2}},
+		"two for two":                 {level3 + free("x", "y", "z") + rules(rate("x", "0 - k*x"), zero("y + z - x"), zero("y - 3*z")) + ends, map[string]float64{"y": 0.75 / e2, "z": 0.25 / e2}},
+		"one that a rate depends on":  {level3 + free("x", "y") + rules(rate("x", "y"), zero("y + k*x")) + ends, map[string]float64{"x": 1 / e2, "y": -2 / e2}},
+		"the rate of a state":         {level32 + free("x", "y") + rules(rate("x", "0 - k*x"), shows("y", "x")) + ends, map[string]float64{"y": -2 / e2}},
+		"the rate of a constant":      {level32 + free("x", "y") + rules(rate("x", "0 - k*x"), shows("y", "k")) + ends, map[string]float64{"y": 0}},
+		"the rate of a concentration": {level32 + growing + free("y") + rules(rate("V", "k*V"), shows("y", "A")) + ends, map[string]float64{"A": 3 / e2, "y": -6 / e2}},
+		"no differential equation":    {level3 + free("y") + rules(assign("y", "k*time + 1")) + ends, map[string]float64{"y": 3}},
+		"an id called time":           {level3 + strings.ReplaceAll(free("x"), `"k"`, `"time"`) + rules(rate("x", "0 - `time`*x + 0*time")) + ends, map[string]float64{"x": 1 / e2}},
+		"a condition as a number":     {level32 + free("x") + rules(rate("x", "k*(time < 0.25)")) + ends, map[string]float64{"x": 1.5}},
+		"numbers as conditions":       {level32 + free("x", "y") + rules(assign("x", "7*(k && 3)"), assign("y", "5*(k || k - 2) + (k && (k - 2))")) + ends, map[string]float64{"x": 7, "y": 5}},
+		"rules without formulas":      {level32 + free("x", "y") + rules(`<rateRule variable="x"/><assignmentRule variable="y"/>`, rate("y", "k")) + ends, map[string]float64{"y": 3}},
+		"a trigger without a formula": {level32 + free("x") + rules(rate("x", "k")) + `<listOfEvents><event useValuesFromTriggerTime="true"><trigger persistent="true" initialValue="false"/></event></listOfEvents>` + ends, map[string]float64{"x": 3}},
+		"a number as a trigger":       {level32 + free("x", "y") + rules(rate("x", "k")) + `<listOfEvents><event useValuesFromTriggerTime="true"><trigger persistent="true" initialValue="false">{k}</trigger><listOfEventAssignments><eventAssignment variable="y">{5}</eventAssignment></listOfEventAssignments></event></listOfEvents>` + ends, map[string]float64{"y": 5}},
+	} {
+		got, err := solvedAt(t, c.text, 1)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for id, want := range c.want {
+			if v, ok := got[id]; !ok || math.Abs(v-want) > 1e-9 {
+				t.Errorf("%s: %s is %v: want %v", name, id, v, want)
+			}
+		}
+	}
+	for name, text := range map[string]string{
+		"an algebraic rule for nothing":     free("x") + rules(rate("x", "k"), zero("x - k*time")),
+		"an algebraic rule with two roots":  free("x", "y") + rules(rate("x", "k"), "\n"+zero("y*y - x")),
+		"a rate that depends on itself":     free("x") + rules(strings.Replace(shows("x", "x"), "assignmentRule", "rateRule", 2)),
+		"a rule without a formula, earlier": free("x") + rules(`<rateRule variable="x"/>`),
+	} {
+		start := level32
+		if strings.HasSuffix(name, "earlier") {
+			start = level3
+		}
+		var e *source.Error
+		if _, err := solvedAt(t, start+text+ends, 1); !errors.As(err, &e) || e.Line == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

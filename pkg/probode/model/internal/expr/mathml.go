@@ -20,6 +20,10 @@ const Time = "time"
 // contain the character ′, so it cannot be equal to NamedTime.
 const NamedTime = "time′"
 
+// RateOf begins the name that ParseMathML gives to the rate of change of a variable. The
+// name of the variable follows.
+const RateOf = "rateOf "
+
 // MathMLSpace is the namespace of MathML.
 const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 
@@ -28,11 +32,11 @@ const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 //
 // [Node.Lambda] returns the parameters and the body of a lambda. Calls to functions that
 // the model defines are kept until [Node.Expand] replaces them. The symbol "time" becomes
-// [Time], the symbol "avogadro" becomes Avogadro's number, and an identifier "time" becomes
-// [NamedTime]. Where a number is needed, a
+// [Time], the symbol "avogadro" becomes Avogadro's number, an identifier "time" becomes
+// [NamedTime], and rateOf(x) a name that begins with [RateOf]. Where a number is needed, a
 // condition stands for 1 or 0, and where a condition is needed, a number stands for x > 0
 // or x < 0.
-// If e contains the function delay or rateOf, or an element that SBML does not allow, the error names
+// If e contains the function delay, or an element that SBML does not allow, the error names
 // this function or element. The error message is a single line, which begins with the line
 // and column of the element in the file.
 func ParseMathML(e *tree.Element) (n *Node, err error) {
@@ -240,6 +244,12 @@ func (m *mathML) apply(e *tree.Element) *Node {
 			failAt(e.Child[1], "<%s> follows an <apply>: want an operator at the beginning of the enclosing <apply>", e.Child[1].Name)
 		}
 		return m.element(e.Child[0])
+	}
+	if f := e.Child[0]; f.Name == "csymbol" && m.csymbol(f) == "rateOf" {
+		if len(e.Child) != 2 || e.Child[1].Name != "ci" {
+			failAt(e, "rateOf needs one <ci>, the name of a variable")
+		}
+		return Sym(RateOf + m.identifier(e.Child[1]))
 	}
 	name, user := m.operator(e.Child[0])
 	var args []*Node

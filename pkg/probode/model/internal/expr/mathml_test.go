@@ -117,7 +117,7 @@ func TestMathMLErrors(t *testing.T) {
 		{inMath(`<cn type="complex-cartesian">1<sep/>2</cn>`), `has the type "complex-cartesian"`},
 		{inMath(`<csymbol definitionURL="http://www.sbml.org/sbml/symbols/delay">d</csymbol>`), "symbol delay"},
 		{inMath(`<apply><csymbol definitionURL="http://www.sbml.org/sbml/symbols/delay">d</csymbol>` + x + x + `</apply>`), "delay equations are not supported"},
-		{inMath(`<apply><csymbol definitionURL="http://www.sbml.org/sbml/symbols/rateOf">d</csymbol>` + x + x + `</apply>`), "rate of change"},
+		{inMath(`<apply><csymbol definitionURL="http://www.sbml.org/sbml/symbols/rateOf">d</csymbol>` + x + x + `</apply>`), "rateOf needs one <ci>"},
 		{inMath(`<csymbol definitionURL="http://example.org/">d</csymbol>`), `"http://example.org/" is not supported`},
 		{inMath("<piecewise><otherwise>" + x + "</otherwise><piece>" + x + lt + "</piece></piecewise>"), "<piece> in <piecewise>"},
 		{inMath("<piecewise><piece>" + x + "</piece></piecewise>"), "<piece> holds 1 expressions: want 2"},

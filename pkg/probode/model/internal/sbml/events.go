@@ -40,6 +40,7 @@ func (s *reader) events() {
 			alike = alike || ev.Priority != nil
 		}
 	}
+	s.defineRates()
 	for i, a := range list {
 		a.depends(s)
 		for _, b := range list[:i] {

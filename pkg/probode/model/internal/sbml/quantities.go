@@ -15,6 +15,7 @@ func (s *reader) model() *equations.Equations {
 	for _, e := range s.root.List("listOfReactions") {
 		s.reaction(e)
 	}
+	s.algebraic()
 	for _, e := range s.order {
 		s.quantity(e)
 	}

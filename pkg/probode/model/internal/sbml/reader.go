@@ -2,6 +2,7 @@ package sbml
 
 import (
 	"math"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
@@ -21,6 +22,9 @@ type reader struct {
 	init, assign, rate                                    map[string]*tree.Element // by the ID that they set
 	jumped                                                map[string]bool          // IDs that an event sets
 	flow                                                  map[string]*expr.Node
+	rates                                                 map[string]string // the IDs of rates of change, by variable
+	isRate                                                map[string]bool
+	rated                                                 []string // the variables in rates, in the order of their first use
 	maths                                                 map[*tree.Element]*expr.Node
 
 	out *equations.Equations
@@ -65,9 +69,21 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	} else {
 		n = n.Number()
 	}
+	rates := map[string]*expr.Node{}
+	for _, name := range n.Symbols() {
+		if of, is := strings.CutPrefix(name, expr.RateOf); is {
+			if rates[name] = expr.Num(0); local[of] == nil {
+				if s.entity(of) == nil {
+					s.Failf(m.Line, "%s is not defined", identifier(of))
+				}
+				rates[name] = expr.Sym(s.rateOf(of))
+			}
+		}
+	}
+	n = n.Substitute(rates)
 	n = n.Substitute(local)
 	for _, name := range n.Symbols() {
-		if name != expr.Time && s.entity(name) == nil && s.reactions[name] == nil {
+		if name != expr.Time && s.entity(name) == nil && s.reactions[name] == nil && !s.isRate[name] {
 			s.Failf(m.Line, "%s is not defined", identifier(name))
 		}
 	}

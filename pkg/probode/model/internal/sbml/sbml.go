@@ -37,7 +37,7 @@ func Read(f *source.Files, name string) *equations.Equations {
 		functions: map[string]*expr.Node{}, species: map[string]*tree.Element{}, compartments: map[string]*tree.Element{},
 		parameters: map[string]*tree.Element{}, reactions: map[string]*tree.Element{}, factors: map[string]*tree.Element{},
 		init: map[string]*tree.Element{}, assign: map[string]*tree.Element{}, rate: map[string]*tree.Element{},
-		jumped: map[string]bool{}, flow: map[string]*expr.Node{}, maths: map[*tree.Element]*expr.Node{}}
+		jumped: map[string]bool{}, flow: map[string]*expr.Node{}, maths: map[*tree.Element]*expr.Node{}, rates: map[string]string{}, isRate: map[string]bool{}}
 	if b.level != "2" && b.level != "3" {
 		s.Refuse(root.Line, "SBML Level "+b.level, "want Level 2 or 3")
 	}
@@ -125,7 +125,6 @@ func (s *reader) collect() {
 		case "rateRule":
 			s.setBy(s.rate, e, "variable")
 		case "algebraicRule":
-			s.Refuse(e.Line, "algebraicRule", "want assignment and rate rules")
 		default:
 			s.Failf(e.Line, "a rule <%s>: want assignmentRule or rateRule", e.Name)
 		}
