@@ -164,13 +164,13 @@ func (c *controller) once(ctx context.Context) (err error) {
 		}
 	}
 	c.yard.Notice(c.x)
+	h := 0.
 	for j, seg := range c.fixed.seg {
 		c.now.Interval = seg.now
 		copy(row(c.hit, seg.from, d), c.x)
 		if seg.from < seg.to && c.fixed.t[seg.from] < c.fixed.t[seg.to] {
 			c.end = c.fixed.t[seg.to]
-			h, err := c.start() // the steps before an event say nothing about those after it
-			if err != nil {
+			if h, err = c.start(h); err != nil {
 				return err
 			}
 			before := 1.0
@@ -196,6 +196,9 @@ func (c *controller) once(ctx context.Context) (err error) {
 		}
 		if j < len(c.fixed.events) {
 			if e := c.fixed.events[j]; e.inside {
+				if !e.event.Knot || c.step.Memory > 0 {
+					h = 0 // the steps before the event say nothing about those after it
+				}
 				if e.event.Jump != nil {
 					e.event.Jump(c.x, e.time, c.theta)
 				}
@@ -226,8 +229,8 @@ func (c *controller) happen(cause int) error {
 }
 
 // start starts the stepper at the last grid point, and returns the length of the first
-// step.
-func (c *controller) start() (h float64, err error) {
+// step: the argument `known`, unless that is zero.
+func (c *controller) start(known float64) (h float64, err error) {
 	c.origin, c.goal = len(c.times)-1, 0
 	t := c.times[c.origin]
 	c.one = Step{T: t, Index: c.origin, X: c.x, Theta: c.theta}
@@ -235,8 +238,8 @@ func (c *controller) start() (h float64, err error) {
 	if c.step.Start != nil {
 		err = c.step.Start(&c.one)
 	}
-	if err != nil || t == c.end {
-		return 0, err
+	if err != nil || t == c.end || known > 0 {
+		return known, err
 	}
 	if k := vector.Unset(c.next, func(dst []float64) { c.p.F(dst, t, c.x, c.theta) }); k >= 0 {
 		return 0, fmt.Errorf("dst[%d] is not set by F at t = %g: want every element set", k, t)
@@ -270,7 +273,7 @@ func (c *controller) jump() (h float64, ok bool, err error) {
 	if c.at == c.end { // the grid has a place for a segment after the event
 		c.skip()
 	}
-	h, err = c.start()
+	h, err = c.start(0)
 	return h, true, err
 }
 
@@ -372,7 +375,8 @@ func (c *controller) to(t float64) { c.one.End, c.one.H = t, t-c.one.T }
 // or, if this problem has triggers, the result of its method located(). With triggers,
 // the argument theta also contains the times of the located events.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
-	g, err := buildGrid(p, theta, c.set.String(), c.fixed.moving, func(a, b float64) []float64 { return between(c.times, a, b) })
+	times := sorted(c.times)
+	g, err := buildGrid(p, theta, c.set.String(), c.fixed.moving, func(a, b float64) []float64 { return between(times, a, b) })
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,10 @@ type Event struct {
 	Time float64
 	When func(theta []float64) float64
 
+	// Knot is true if only an Input changes its formula at the event. The first step after
+	// the event is then as long as those before it.
+	Knot bool
+
 	// Trigger, if not nil, takes the place of Time and When. The event happens whenever
 	// Trigger passes from a value ≤ 0 to a value > 0. For example, the event with the
 	// Trigger 1 − x[0] happens when x[0] falls below 1. Up to rounding, the event happens
@@ -97,13 +101,15 @@ func Doses(component int, amount float64, times ...float64) []Event {
 // measured forcing. The function is specified by its values at a list of times. The
 // function is linear between consecutive times, and constant before the first time and
 // after the last one. If Constant is true, the function is constant between consecutive
-// times, and zero before Times[0].
+// times, and zero before Times[0]. If Slopes is not nil, the function is, between
+// consecutive times, the cubic polynomial with these values and slopes: see Spline.
 //
-// The function or its slope is discontinuous at the given times, so a Problem that uses
-// an Input must include the events that Events returns.
+// The function or a derivative of it is discontinuous at the given times, so a Problem
+// that uses an Input must include the events that Events returns.
 type Input struct {
 	Times, Values []float64 // increasing times, as many values
 	Constant      bool      // Values[i] holds from Times[i] on
+	Slopes        []float64 // derivatives at Times, or nil
 }
 
 // Infusion returns an Input whose value is `rate` between the times `start` and `end`,
@@ -112,8 +118,44 @@ func Infusion(rate, start, end float64) *Input {
 	return &Input{Times: []float64{start, end}, Values: []float64{rate, 0}, Constant: true}
 }
 
+// Spline returns the natural cubic spline through the values at at least two increasing
+// times: its first and second derivatives are continuous, and the second derivative is
+// zero at both ends.
+func Spline(times, values []float64) *Input {
+	n := len(times)
+	slopes, upper := make([]float64, n), make([]float64, n)
+	// The slopes s solve s[i−1]/h[i−1] + 2(1/h[i−1] + 1/h[i]) s[i] + s[i+1]/h[i] =
+	// 3(d[i−1]/h[i−1] + d[i]/h[i]), where d are the slopes of the chords. Elimination needs
+	// no pivots, because the diagonal dominates.
+	for i := range times {
+		var below, above, right float64
+		if i > 0 {
+			below = 1 / (times[i] - times[i-1])
+			right += 3 * below * below * (values[i] - values[i-1])
+		}
+		if i+1 < n {
+			above = 1 / (times[i+1] - times[i])
+			right += 3 * above * above * (values[i+1] - values[i])
+		}
+		pivot := 2 * (below + above)
+		if i > 0 {
+			pivot -= below * upper[i-1]
+			right -= below * slopes[i-1]
+		}
+		upper[i], slopes[i] = above/pivot, right/pivot
+	}
+	for i := n - 2; i >= 0; i-- {
+		slopes[i] -= upper[i] * slopes[i+1]
+	}
+	return &Input{Times: times, Values: values, Slopes: slopes}
+}
+
 // At returns the value of the input at time t.
-func (u *Input) At(t float64) float64 {
+func (u *Input) At(t float64) float64 { return u.Derivative(0, t) }
+
+// Derivative returns the derivative of the given order at time t; order 0 is the value. At
+// one of the times it is that from the right.
+func (u *Input) Derivative(order int, t float64) float64 {
 	lo, hi := 0, len(u.Times) // Times[lo−1] ≤ t < Times[hi]
 	for lo < hi {
 		if mid := (lo + hi) / 2; u.Times[mid] <= t {
@@ -122,24 +164,52 @@ func (u *Input) At(t float64) float64 {
 			hi = mid
 		}
 	}
+	outside := lo == 0 || lo == len(u.Times)
 	switch {
-	case lo == 0 && (u.Constant || len(u.Values) == 0):
+	case len(u.Values) == 0 || u.Constant && lo == 0 || order > 0 && (u.Constant || outside):
 		return 0
 	case lo == 0:
 		return u.Values[0]
-	case u.Constant || lo == len(u.Times):
+	case u.Constant || outside:
 		return u.Values[lo-1]
 	}
 	t0, t1 := u.Times[lo-1], u.Times[lo]
-	w := (t - t0) / (t1 - t0)
-	return (1-w)*u.Values[lo-1] + w*u.Values[lo]
+	a, b, h := u.Values[lo-1], u.Values[lo], t1-t0
+	w := (t - t0) / h
+	if u.Slopes == nil {
+		switch order {
+		case 0:
+			return (1-w)*a + w*b
+		case 1:
+			return (b - a) / h
+		}
+		return 0
+	}
+	// The polynomial is a + w(c1 + w(c2 + w c3)).
+	c1 := h * u.Slopes[lo-1]
+	c2 := 3*(b-a) - 2*c1 - h*u.Slopes[lo]
+	c3 := b - a - c1 - c2
+	switch order {
+	case 0:
+		return a + w*(c1+w*(c2+w*c3))
+	case 1:
+		return (c1 + w*(2*c2+w*3*c3)) / h
+	case 2:
+		return (2*c2 + w*6*c3) / (h * h)
+	case 3:
+		return 6 * c3 / (h * h * h)
+	}
+	return 0
 }
 
-// Events returns an event for each time at which u or its slope is discontinuous.
+// Jumps reports whether u itself jumps at its times, and not only a derivative of it.
+func (u *Input) Jumps() bool { return u.Constant }
+
+// Events returns an event for each time at which u or a derivative of it is discontinuous.
 func (u *Input) Events() []Event {
 	out := make([]Event, len(u.Times))
 	for i, t := range u.Times {
-		out[i] = Event{Name: fmt.Sprintf("input at %g", t), Time: t}
+		out[i] = Event{Name: fmt.Sprintf("input at %g", t), Time: t, Knot: !u.Constant}
 	}
 	return out
 }

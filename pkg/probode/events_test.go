@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/interp"
 	"gonum.org/v1/gonum/mat"
 
 	. "github.com/probode/probode/pkg/probode"
@@ -218,6 +219,34 @@ func TestInputAt(t *testing.T) {
 		if got := (&Input{Times: times, Values: values}).At(c.t); got != c.linear {
 			t.Errorf("linear at %g: %g, want %g", c.t, got, c.linear)
 		}
+	}
+}
+
+// A spline is that of gonum, and each derivative is the central difference of the one
+// before it, also of a linear input. Beyond the times the values are constant.
+func TestSpline(t *testing.T) {
+	times, values := []float64{1, 2, 4, 4.5, 7}, []float64{10, 20, -20, 3, 3}
+	var want interp.NaturalCubic
+	if err := want.Fit(times, values); err != nil {
+		t.Fatal(err)
+	}
+	spline := Spline(times, values)
+	for x := 1.05; x < 7; x += 0.1 {
+		if v, w := spline.At(x), want.Predict(x); math.Abs(v-w) > 1e-12 {
+			t.Errorf("spline at %g: %v, want %v", x, v, w)
+		}
+		for _, u := range []*Input{spline, {Times: times, Values: values}} {
+			for order := range 4 {
+				const h = 1e-4
+				d := (u.Derivative(order, x+h) - u.Derivative(order, x-h)) / (2 * h)
+				if v := u.Derivative(order+1, x); math.Abs(v-d) > 1e-4*(1+math.Abs(d)) {
+					t.Errorf("derivative %d at %g: %v, want %v", order+1, x, v, d)
+				}
+			}
+		}
+	}
+	if spline.At(0) != 10 || spline.At(9) != 3 || spline.Derivative(1, 0) != 0 || spline.Derivative(1, 7) != 0 {
+		t.Errorf("beyond its times the spline is not constant")
 	}
 }
 

@@ -68,6 +68,7 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	if !vector.Finite(times) {
 		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), text.Vector(times))
 	}
+	times = sorted(times)
 	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), false, func(a, b float64) []float64 {
 		return between(times, a, b)
 	})
@@ -109,6 +110,7 @@ func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.checkSteps(h); err != nil {
 		return nil, err
 	}
+	times = sorted(times)
 	return buildGrid(p, theta, fmt.Sprintf("h ≤ %g, through the times", h), false, func(a, b float64) []float64 {
 		var t []float64
 		last := a
@@ -163,14 +165,26 @@ func divide(t []float64, a, b, h float64) []float64 {
 	return t
 }
 
-// between sorts the times, and returns those that lie strictly between a and b. If some
-// times differ only by rounding errors, only one of them is returned.
-func between(times []float64, a, b float64) []float64 {
+// sorted returns the times in their order.
+func sorted(times []float64) []float64 {
+	if slices.IsSorted(times) {
+		return times
+	}
 	times = slices.Clone(times)
 	slices.Sort(times)
+	return times
+}
+
+// between returns those of the sorted times that lie strictly between a and b. If some
+// times differ only by rounding errors, only one of them is returned.
+func between(times []float64, a, b float64) []float64 {
 	var out []float64
 	last := a
-	for _, t := range times {
+	from, _ := slices.BinarySearch(times, a)
+	for _, t := range times[from:] {
+		if t >= b {
+			break
+		}
 		if near := 4 * epsilon * math.Abs(t); t > last+near && t < b-near {
 			out = append(out, t)
 			last = t

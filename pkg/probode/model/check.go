@@ -53,6 +53,9 @@ func (m *Model) check(params map[string]source.Where) {
 	for _, a := range m.Assignments {
 		name(a.ID, "assignment", a.Where)
 	}
+	for _, u := range m.inputs {
+		name(u.id, "input", u.where)
+	}
 	for id, w := range params {
 		if kind := known[id]; kind != "" && kind != "constant" {
 			w.Failf("parameter %s has the ID of an existing %s of the model: want the ID of a constant, or an unused ID", id, kind)

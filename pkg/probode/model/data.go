@@ -23,7 +23,7 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	old := late(before) // which the new data may refute
+	old := append(late(before), uncovered(before)...) // which the new data may refute
 	f.Warnings = slices.DeleteFunc(slices.Clone(p.Warnings), func(w string) bool { return slices.Contains(old, w) })
 	f.Opened = slices.Clone(p.Files)
 	if len(p.Models) != 1 {
@@ -46,11 +46,7 @@ func readData(s *source.File, m *Model) []Observation {
 	if t.Has("observableId") {
 		return measurementTable(t, m, len(m.conditions) > 0)
 	}
-	times := m.timeName
-	if times == "" || !t.Has(times) && t.Has(expr.Time) {
-		times = expr.Time
-	}
-	t.Need(times)
+	times := m.timeColumn(t)
 	observables := m.observablesByID()
 	found := false
 	for _, c := range t.Columns {
@@ -75,7 +71,7 @@ func readData(s *source.File, m *Model) []Observation {
 	}
 	var list []Observation
 	for _, r := range t.Rows {
-		time := readTime(t.File, r.Line, r.Must(times), m.start)
+		time := m.readTime(r, times, m.start)
 		condition := r.Get("conditionId")
 		if len(m.conditions) > 0 {
 			r.Must("conditionId")
@@ -99,4 +95,13 @@ func (m *Model) observableIDs() (ids []string) {
 		ids = append(ids, o.id)
 	}
 	return ids
+}
+
+func (m *Model) timeColumn(t *source.Table) string {
+	times := m.timeName
+	if times == "" || !t.Has(times) && t.Has(expr.Time) {
+		times = expr.Time
+	}
+	t.Need(times)
+	return times
 }

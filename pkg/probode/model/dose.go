@@ -13,7 +13,13 @@ import (
 const maxEvents = 10000
 
 func (r *modelReader) times(n *source.Node) []*expr.Node {
-	at, count := r.formula(n, "time"), 1
+	var at *expr.Node
+	count := 1
+	if t, isDate := r.clock.number(r.File, n.LineOf("time"), "time", n.Word("time")); isDate {
+		at = expr.Num(t)
+	} else {
+		at = r.formula(n, "time")
+	}
 	var every *expr.Node
 	if n.Get("every") != nil || n.Get("count") != nil {
 		every = r.formula(n, "every")

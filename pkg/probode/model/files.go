@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
@@ -15,7 +16,7 @@ func (f *files) finish(p *File) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Warnings, p.Files = append(f.Warnings, late(list)...), f.Opened
+	p.Warnings, p.Files = slices.Concat(f.Warnings, late(list), uncovered(list)), f.Opened
 	return p, nil
 }
 

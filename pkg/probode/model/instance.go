@@ -61,6 +61,7 @@ type system struct {
 	// triggers change. The formulas contain only parameters. The solver should end a step at
 	// every switching time.
 	switches []*expr.Node
+	knots    []float64 // times at which inputs change their formulas
 }
 
 // A row holds a measurement. Its formulas contain only the time, states and parameters;

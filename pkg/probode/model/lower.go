@@ -43,12 +43,13 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		}
 	}
 	for _, s := range c.set {
-		if ix.assignments[s.id] != nil && ix.amounts[s.id] == nil {
+		if ix.assignments[s.id] != nil && ix.amounts[s.id] == nil || slices.ContainsFunc(ix.m.inputs, func(u input) bool { return u.id == s.id }) {
 			c.where.Failf("condition %s sets %s, which is determined by a formula: want a parameter or a state", c.id, s.id)
 		}
 		l.set[s.id] = s.value
 	}
 
+	l.lowerInputs(c.id)
 	// This loop evaluates only the parameters to which the condition assigns a value.
 	// Constants are evaluated by at when a formula uses them.
 	for id := range l.set {

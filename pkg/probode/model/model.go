@@ -34,11 +34,13 @@ type Model struct {
 	equations.Equations
 	start float64 // the time of the initial values
 
+	inputs      []input
 	observables []observable
 	conditions  []condition
 	Data        []Observation
 
 	timeName string // the name of the time in the model file
+	clock    clock
 }
 
 // A Parameter is a known or estimated number that the models of a File share. Nominal,

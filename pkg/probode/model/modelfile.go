@@ -14,7 +14,7 @@ import (
 )
 
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
-	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "data")
+	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "inputs", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
 	p := &File{Name: y.Word("name")}
 	if p.Name == "" {
@@ -23,11 +23,13 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	m := &Model{Equations: equations.Equations{Name: p.Name}}
 	p.Models = []*Model{m}
 	if t := y.Get("time"); t != nil {
-		t.Mapping("time", "variable", "unit", "start")
+		t.Mapping("time", "variable", "unit", "start", "origin")
 		if v := t.Word("variable"); v != "" {
 			r.time = r.id(t.LineOf("variable"), "time variable", v)
 		}
 		m.TimeUnit, m.start, m.timeName = t.Word("unit"), t.Number("start", 0), r.time
+		m.clock = readClock(t)
+		r.clock = m.clock
 	}
 	r.functions(y.List("functions"))
 	for _, n := range y.List("parameters") {
@@ -61,6 +63,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 		}
 		m.conditions = append(m.conditions, c)
 	}
+	r.inputs(y, m)
 	for _, key := range y.Keys { // in the order in which the file lists them, which matters for events at the same time
 		switch key {
 		case "events":
@@ -198,6 +201,9 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 	}
 	for _, a := range m.Assignments {
 		name(a.ID, a.Where)
+	}
+	for _, u := range m.inputs {
+		name(u.id, u.where)
 	}
 	for _, o := range m.observables {
 		name(o.id, o.where)

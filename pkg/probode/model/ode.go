@@ -383,13 +383,12 @@ func inJacobian(q *probode.Problem) func(i, j int) int {
 
 func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) {
 	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) {
-		at := scalar(n, append([]string{expr.Time}, c.params...))
 		e.Name, e.SeenAfter = name, !after
-		time := func(theta []float64) float64 { return fit(at(0, nil, theta)) }
-		if len(n.Symbols()) > 0 {
-			e.When = time
+		if v, known := n.Const(); known {
+			e.Time = fit(v)
 		} else {
-			e.Time = time(make([]float64, len(c.params)))
+			at := scalar(n, append([]string{expr.Time}, c.params...))
+			e.When = func(theta []float64) float64 { return fit(at(0, nil, theta)) }
 		}
 		q.Events = append(q.Events, e)
 	}
@@ -403,6 +402,9 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 			return t
 		}
 		add(n, "switch", false, never, probode.Event{})
+	}
+	for _, t := range s.knots {
+		q.Events = append(q.Events, probode.Event{Name: "knot of an input", Time: t, Knot: true})
 	}
 	for _, e := range s.events {
 		jump := c.jump(s, e.Jumps, inputs)

@@ -14,6 +14,7 @@ type modelReader struct {
 	callables []string
 	layers    []layered
 	fixed     []fixed
+	clock     clock
 }
 
 // A parameter is layered if its prior depends on other parameters, or if it has a value

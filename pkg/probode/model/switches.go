@@ -29,6 +29,7 @@ func (l *lowering) findSwitches() {
 		}
 	}
 	l.switches = expr.Distinct(l.switches...)
+	l.knots = knots(append(conditions, l.rates...)...)
 }
 
 // degrees returns 0 for what depends neither on the time nor on a state, 1 for what is

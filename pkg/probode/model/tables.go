@@ -232,7 +232,7 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		if o == nil {
 			t.Failf(r.Line, "observable %s is not defined", d.Observable)
 		}
-		d.Time = readTime(t.File, r.Line, r.Must("time"), m.start)
+		d.Time = m.readTime(r, "time", m.start)
 		checkValue(d, o)
 		// Drafts of PEtab had the columns observableTransformation and noiseDistribution
 		// in the table of measurements. A value in a column from a draft must not
@@ -248,15 +248,6 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		list = append(list, d)
 	}
 	return list
-}
-
-// readTime accepts inf, the steady state, and numbers from the start time on.
-func readTime(s *source.File, line int, text string, start float64) float64 {
-	v, err := source.ParseNumber(text)
-	if err != nil || v < start {
-		s.Failf(line, "time is %q: want inf, or a number ≥ %v (the start time of the model)", text, start)
-	}
-	return v
 }
 
 func readOverrides(s *source.File, line int, what, text string) []*expr.Node {

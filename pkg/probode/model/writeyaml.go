@@ -168,6 +168,17 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 		}
 		e.Content = append(e.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "assignments"}, &jumps.Node)
 	})
+	if len(m.inputs) > 0 {
+		inputs := &yaml.Node{Kind: yaml.MappingNode}
+		for i := range m.inputs {
+			e := new(mapping)
+			file, kind := m.inputs[i].table()
+			e.add("file", file)
+			e.add("interpolation", kind)
+			inputs.Content = append(inputs.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: m.inputs[i].id}, &e.Node)
+		}
+		set("inputs", inputs)
+	}
 	list("observables", len(m.observables), func(i int, e *mapping) {
 		o := &m.observables[i]
 		e.add("observableId", o.id)

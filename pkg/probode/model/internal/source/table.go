@@ -145,6 +145,9 @@ func (t *Table) Need(columns ...string) {
 	}
 }
 
+// Table returns the table of the row.
+func (r Row) Table() *Table { return r.t }
+
 // Get returns the text of a cell. The result is "" if the cell is empty, if it contains a
 // word that pandas reads as a missing value and that is no ID, or if there is no such
 // column.
