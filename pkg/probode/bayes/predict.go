@@ -19,7 +19,8 @@ import (
 // experiment at the given times, which must be in increasing order. If `times` is nil,
 // the observation times are used, including those of missing values. For a figure, use
 // the times that FineTimes returns. An experiment is predicted at those times that lie in
-// its time span; a time that lies in no time span is an error. The argument `chains` must come from a call to
+// its time span. If a time is after all time spans, the time spans of all experiments are
+// extended to it; on a grid that does not depend on θ, this is an error. The argument `chains` must come from a call to
 // sample.Run with p. Weighted draws are first resampled systematically in proportion to
 // their weights, so all draws of the result have equal weight.
 //

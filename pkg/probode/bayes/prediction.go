@@ -164,6 +164,7 @@ func (p *Posterior) spans() string {
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
 	q := *e.p
 	q.Experiments = slices.Clone(q.Experiments)
+	e.prolong(&q, times)
 	for i := range q.Experiments {
 		x := &q.Experiments[i]
 		data := *x.Data
@@ -207,6 +208,24 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 		fine.noise += r.noise
 	}
 	return fine, nil
+}
+
+// prolong extends the time spans of q to times after all of them, unless the grid ends
+// with the span.
+func (e *Density) prolong(q *Posterior, times []float64) {
+	end := math.Inf(-1)
+	for i, x := range q.Experiments {
+		if end = max(end, x.Problem.Span[1]); e.parts[i].grid != nil {
+			return
+		}
+	}
+	if last := slices.Max(append([]float64{end}, times...)); last > end && !math.IsInf(last, 1) {
+		for i := range q.Experiments {
+			longer := *q.Experiments[i].Problem
+			longer.Span[1] = last
+			q.Experiments[i].Problem = &longer
+		}
+	}
 }
 
 // predictAt solves at up to 1000 draws, and checks the expected values of the chains at

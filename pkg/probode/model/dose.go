@@ -106,7 +106,7 @@ func (r *modelReader) dose(n *source.Node, m *Model, infused map[int][]*expr.Nod
 	if v, ok := duration.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
 		r.Failf(n.LineOf("duration"), "the time in the key “duration” is %v: want a positive number or a formula that contains only parameters", v)
 	}
-	r.fixed = append(r.fixed, fixed{id, "duration", duration, r.At(n.LineOf("duration"))}, fixed{id, "time", times[len(times)-1], r.At(n.LineOf("time"))})
+	r.fixed = append(r.fixed, fixed{"duration of dose " + id, duration, r.At(n.LineOf("duration"))}, fixed{"time of dose " + id, times[len(times)-1], r.At(n.LineOf("time"))})
 	// Rounding of the times changes the length of an infusion. The rate is the amount
 	// divided by the rounded length, so that the whole amount is given; max keeps t + d − t
 	// from being simplified to d. If rounding is a large part of the length, the dose is
@@ -134,13 +134,16 @@ func (r *modelReader) checkFixed(m *Model) {
 	for _, s := range m.States {
 		varies[s.ID] = true
 	}
+	for _, u := range m.inputs {
+		varies[u.id] = true
+	}
 	for _, a := range m.Assignments { // sorted: each follows those that it uses
 		varies[a.ID] = slices.ContainsFunc(a.Formula.Symbols(), func(id string) bool { return varies[id] })
 	}
 	for _, f := range r.fixed {
 		for _, id := range f.formula.Symbols() {
 			if varies[id] {
-				f.where.Failf("the %s of dose %s depends on %s: want a formula that contains only parameters", f.what, f.dose, id)
+				f.where.Failf("the %s depends on %s: want a formula that contains only parameters", f.what, id)
 			}
 		}
 	}

@@ -12,6 +12,9 @@ type files struct{ *source.Files }
 
 func (f *files) finish(p *File) (*File, error) {
 	p.check()
+	if _, _, err := p.Derived(); err != nil {
+		return nil, err
+	}
 	list, err := p.Instances()
 	if err != nil {
 		return nil, err

@@ -32,8 +32,7 @@ func (m *Model) newIndex(params []Parameter) *index {
 // lower derives the equations under condition c, preequilibrated under pre if that is not
 // nil.
 func (ix *index) lower(c, pre *condition) *lowering {
-	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
-		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, lowered: map[string]*observable{}}
+	l := ix.lowering(pre)
 	if pre != nil {
 		ix.sameSizes(pre, c)
 		for _, s := range pre.set {
@@ -73,6 +72,11 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	}
 	l.findSwitches()
 	return l
+}
+
+func (ix *index) lowering(pre *condition) *lowering {
+	return &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
+		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, lowered: map[string]*observable{}}
 }
 
 // sameSizes reports an error if the size of a compartment changes after preequilibration.

@@ -18,6 +18,7 @@ type File struct {
 	Files    []string // the files that were read, if they are on disk
 
 	effects []string // see Effects
+	derived []equations.Assignment
 }
 
 // Effects returns the names of the parameters whose priors depend on other parameters, as

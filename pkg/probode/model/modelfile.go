@@ -14,7 +14,7 @@ import (
 )
 
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
-	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "inputs", "data")
+	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "inputs", "derived", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
 	p := &File{Name: y.Word("name")}
 	if p.Name == "" {
@@ -80,6 +80,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 			}
 		}
 	}
+	r.derivedFrom(y, p)
 	r.setByEvents(p, m)
 	r.addLayers(p, m)
 	f.checkParams(p.Params)
@@ -207,6 +208,9 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 	}
 	for _, o := range m.observables {
 		name(o.id, o.where)
+	}
+	for _, q := range p.derived {
+		name(q.ID, q.Where)
 	}
 	for _, e := range m.Events {
 		name(e.ID, e.Where)

@@ -28,12 +28,12 @@ type layered struct {
 	formula *expr.Node // in terms of score(ID); nil if the prior consists of numbers
 }
 
-// A fixed formula, for the start or the duration of an infusion, must not change during
-// an experiment.
+// A fixed formula, such as that of the duration of an infusion, must not change during an
+// experiment.
 type fixed struct {
-	dose, what string
-	formula    *expr.Node
-	where      source.Where
+	what    string
+	formula *expr.Node
+	where   source.Where
 }
 
 // id reports an error if v cannot be a name in formulas.

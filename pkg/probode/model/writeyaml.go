@@ -31,7 +31,7 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 	if len(p.Models) != 1 {
 		return "", fmt.Errorf("model: %s has %d models: a model file has exactly one", p.Name, len(p.Models))
 	}
-	w := &yamlWriter{m: p.Models[0], params: slices.Clone(p.Params)}
+	w := &yamlWriter{m: p.Models[0], params: slices.Clone(p.Params), derived: p.derived}
 	text, err := w.file(p.Name)
 	if err != nil {
 		return "", fmt.Errorf("model: %w", err)
@@ -59,6 +59,7 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 type yamlWriter struct {
 	m           *Model
 	params      []Parameter
+	derived     []equations.Assignment
 	assignments []equations.Assignment
 	events      []equations.Event
 }
@@ -178,6 +179,13 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 			inputs.Content = append(inputs.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: m.inputs[i].id}, &e.Node)
 		}
 		set("inputs", inputs)
+	}
+	if w.derived != nil {
+		e := new(mapping)
+		for _, q := range w.derived {
+			e.formula(q.ID, q.Formula)
+		}
+		set("derived", &e.Node)
 	}
 	list("observables", len(m.observables), func(i int, e *mapping) {
 		o := &m.observables[i]

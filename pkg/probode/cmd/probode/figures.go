@@ -84,18 +84,14 @@ func atMostPanels(f viz.Figure) viz.Figure {
 	return f
 }
 
-// drawRun draws a finished or unfinished run. The model is optional.
-func (m *model) drawRun(ctx context.Context, to outFile, dir string, chains *mcmc.Chains) error {
-	if m.preset == "" && m.file == "" {
+// drawRun draws a finished or unfinished run. The model p may be nil.
+func drawRun(ctx context.Context, p *bayes.Posterior, to outFile, dir string, chains *mcmc.Chains) error {
+	if p == nil {
 		return drawDraws(ctx, to, chains, nil)
 	}
 	whole, err := store.Read(dir)
 	if err != nil {
 		return errors.New("the predictions need a finished run: leave out -model and -case")
-	}
-	p, err := m.noiseless()
-	if err != nil {
-		return err
 	}
 	return drawDraws(ctx, to, whole, p)
 }

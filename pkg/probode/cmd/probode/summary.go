@@ -31,11 +31,17 @@ with their diagnostics, and warnings, if there are any.
 
   probode summary runs/lynx
   probode summary runs/lynx -out lynx.html -case lynx-hare
+  probode summary runs/mine -model model.yaml -times 1,2,30 -out new.csv
 `,
-	flags: []string{"v", "out", "model", "case", "data", "json"},
+	flags: []string{"v", "out", "model", "case", "data", "times", "json"},
 	long: `Of a run that is not finished, or is still running, it takes the draws that have been
 saved. -out shows the traces and the posterior of each pair of parameters; with the model,
 -model or -case, also new data as the model predicts them, beside the data.
+
+With -model the summary includes the derived quantities of the model file, and the
+quantiles of the prior, from 4000 draws. With -times, which may lie after the data, -out
+file.csv has the predictions at these times: the median and the central 95 % interval of
+new data and of their expected values.
 `}
 
 func summary(ctx context.Context, args []string, out io.Writer) error {
@@ -44,6 +50,7 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 	verbose := flags.Bool("v", false, "print also how the draws were made")
 	place := outFile{flag: "out"}
 	flags.StringVar(&place.path, "out", "", "`file` for figures (.html), or for the table (.csv); the table has all digits")
+	when := flags.String("times", "", "`list` of times for predictions, in the file -out")
 	file := flags.String("json", "", "`file` for the numbers as JSON; \"-\" is standard output; see docs/json.md")
 	if err := parse(flags, args, summaryHelp, out); err != nil {
 		return err
@@ -56,7 +63,7 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if m.preset == "" && m.file == "" {
-		if err := needs(flags, "without -model or -case", "data", "method", "step"); err != nil {
+		if err := needs(flags, "without -model or -case", "data", "method", "step", "times"); err != nil {
 			return err
 		}
 	}
@@ -73,26 +80,41 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	report := chains.Report(counts(display("diagnostics")))
+	table, p, err := m.derive(chains)
+	if err != nil {
+		return err
+	}
+	report := table.Report(counts(display("diagnostics")))
+	prior := m.prior(p, table.Names)
 	for _, w := range heavyTails(report.Summary) {
 		known, _, _ := strings.Cut(w, "(")
 		if !slices.ContainsFunc(cautions, func(c string) bool { return strings.HasPrefix(c, strings.TrimSpace(known)) }) {
 			cautions = append(cautions, w)
 		}
 	}
-	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains, report, cautions) }); err != nil {
+	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains, report, prior, cautions) }); err != nil {
 		return err
 	}
-	if filepath.Ext(place.path) == ".csv" {
-		err = place.write(out, func(w io.Writer) error { return writeTable(w, report) })
+	if *when != "" {
+		err = m.predictTo(ctx, p, place, dir, *when)
+	} else if filepath.Ext(place.path) == ".csv" {
+		err = place.write(out, func(w io.Writer) error { return writeTable(w, report, prior) })
 	} else if place.path != "" {
-		err = m.drawRun(ctx, place, dir, chains)
+		err = drawRun(ctx, p, place, dir, chains)
 	}
 	if err != nil {
 		return err
 	}
 	out = numbers.beside(out)
 	fmt.Fprint(out, report)
+	if prior != nil {
+		fmt.Fprintln(out)
+		rows := [][]string{{"prior", "2.5%", "50%", "97.5%"}}
+		for i, q := range prior {
+			rows = append(rows, []string{text.Printable(table.Names[i]), fmt.Sprintf("%.4g", q[0]), fmt.Sprintf("%.4g", q[1]), fmt.Sprintf("%.4g", q[2])})
+		}
+		fmt.Fprint(out, text.Table(rows, text.First))
+	}
 	for _, w := range cautions {
 		fmt.Fprintf(out, "caution: %s\n", w)
 	}
@@ -111,12 +133,22 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-func writeTable(to io.Writer, report *mcmc.Report) error {
+var priorColumns = []string{"prior_q2.5", "prior_q50", "prior_q97.5"}
+
+func writeTable(to io.Writer, report *mcmc.Report, prior [][]float64) error {
 	w := csv.NewWriter(to)
-	w.Write([]string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"})
-	for _, m := range report.Summary {
+	header := []string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"}
+	if prior != nil {
+		header = append(header, priorColumns...)
+	}
+	w.Write(header)
+	for i, m := range report.Summary {
 		row := []string{text.Printable(m.Name)}
-		for _, v := range []float64{m.Mean, m.SD, m.Q025, m.Median, m.Q975, m.MCSE, m.BulkESS, m.TailESS, m.RHat} {
+		values := []float64{m.Mean, m.SD, m.Q025, m.Median, m.Q975, m.MCSE, m.BulkESS, m.TailESS, m.RHat}
+		if prior != nil {
+			values = append(values, prior[i]...)
+		}
+		for _, v := range values {
 			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
 		}
 		w.Write(row)
@@ -187,15 +219,21 @@ func readCautions(dirs ...string) (cautions []string, err error) {
 	return slices.Compact(cautions), nil
 }
 
-func writeSummary(w io.Writer, chains *mcmc.Chains, report *mcmc.Report, cautions []string) error {
+func writeSummary(w io.Writer, chains *mcmc.Chains, report *mcmc.Report, prior [][]float64, cautions []string) error {
 	all := report.Summary
 	return jsonfile.Object{
 		"format", "probode summary", "version", 2, "chains", len(chains.Draws), "draws", len(chains.Draws[0]),
 		"parameters", jsonfile.List(len(all), func(i int) jsonfile.Object {
 			m := all[i]
-			return jsonfile.Object{"name", m.Name, "mean", m.Mean, "sd", m.SD,
+			o := jsonfile.Object{"name", m.Name, "mean", m.Mean, "sd", m.SD,
 				"q2.5", m.Q025, "q50", m.Median, "q97.5", m.Q975,
 				"mcse_mean", m.MCSE, "rhat", m.RHat, "ess_bulk", m.BulkESS, "ess_tail", m.TailESS}
+			if prior != nil {
+				for k, name := range priorColumns {
+					o = append(o, name, prior[i][k])
+				}
+			}
+			return o
 		}),
 		"warnings", append(report.Warnings, cautions...),
 	}.Write(w)

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/mcmc/store"
+)
+
+// derive adds the derived quantities of the model file to the draws. Without a model, the
+// posterior is nil.
+func (m *model) derive(chains *mcmc.Chains) (*mcmc.Chains, *bayes.Posterior, error) {
+	if m.preset == "" && m.file == "" {
+		return chains, nil, nil
+	}
+	p, err := m.noiseless()
+	if err != nil || m.loaded == nil {
+		return chains, p, err
+	}
+	own := p.Names()
+	if len(chains.Names) < len(own) || !slices.Equal(own, chains.Names[:len(own)]) {
+		return nil, nil, fmt.Errorf("-model: the parameters of the model are %s: want those of the draws, %s", some(m.loaded.Params), text.Clip(strings.Join(chains.Names, ", ")))
+	}
+	names, at, err := m.loaded.Derived()
+	if err != nil || len(names) == 0 {
+		return chains, p, err
+	}
+	all := *chains
+	all.Names, all.Draws = slices.Concat(chains.Names, names), nil
+	for _, chain := range chains.Draws {
+		var draws [][]float64
+		for _, x := range chain {
+			draws = append(draws, slices.Concat(x, at(x[:len(own)])))
+		}
+		all.Draws = append(all.Draws, draws)
+	}
+	return &all, p, nil
+}
+
+var intervals = []float64{0.025, 0.5, 0.975}
+
+// prior returns quantiles of the prior of each parameter and derived quantity, from 4000
+// draws. They are NaN for a parameter that the model file does not contain.
+func (m *model) prior(p *bayes.Posterior, names []string) (quantiles [][]float64) {
+	if p == nil {
+		return nil
+	}
+	var derived []string
+	at := func([]float64) []float64 { return nil }
+	if m.loaded != nil {
+		derived, at, _ = m.loaded.Derived() // as in derive
+	}
+	all := map[string][]float64{}
+	for i := range 4000 {
+		x := p.DrawPrior(probode.Stream(m.seed, 0x7072696f, uint64(i)))
+		for k, v := range slices.Concat(x, at(x)) {
+			name := slices.Concat(p.Names(), derived)[k]
+			all[name] = append(all[name], v)
+		}
+	}
+	for _, name := range names {
+		draws := slices.DeleteFunc(all[name], func(v float64) bool { return v != v })
+		slices.Sort(draws)
+		var row []float64
+		for _, q := range intervals {
+			row = append(row, diag.Quantile(draws, q))
+		}
+		quantiles = append(quantiles, row)
+	}
+	return quantiles
+}
+
+// predictTo writes predictions at the given times.
+func (m *model) predictTo(ctx context.Context, p *bayes.Posterior, to outFile, dir, when string) error {
+	times, err := numbers(when)
+	if err != nil {
+		return fmt.Errorf("-times %s: %w", text.Clip(when), err)
+	}
+	slices.Sort(times)
+	if filepath.Ext(to.path) != ".csv" {
+		return errors.New("-times: want -out with a file (.csv) for the predictions")
+	}
+	chains, err := store.Read(dir)
+	if err != nil {
+		return err
+	}
+	predictions, err := bayes.Predict(ctx, p, chains, slices.Compact(times), m.seed)
+	if err != nil {
+		return fmt.Errorf("-times: %w", err)
+	}
+	return to.write(nil, func(out io.Writer) error {
+		w := csv.NewWriter(out)
+		w.Write([]string{"experiment", "time", "observable", "q2.5", "q50", "q97.5", "expected_q2.5", "expected_q50", "expected_q97.5"})
+		for _, q := range predictions {
+			expected := *q
+			expected.Y = q.Fit
+			for k, name := range q.Names {
+				var columns [][]float64
+				for _, of := range []*bayes.Prediction{q, &expected} {
+					for _, prob := range intervals {
+						columns = append(columns, of.Quantiles(k, prob))
+					}
+				}
+				for n, t := range q.T {
+					row := []string{text.Printable(q.Name), strconv.FormatFloat(t, 'g', -1, 64), text.Printable(name)}
+					for _, c := range columns {
+						row = append(row, strconv.FormatFloat(c[n], 'g', -1, 64))
+					}
+					w.Write(row)
+				}
+			}
+		}
+		w.Flush()
+		return w.Error()
+	})
+}
