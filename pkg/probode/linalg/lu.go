@@ -15,10 +15,9 @@ type LU struct {
 	a          []float64
 	piv        []int
 
-	pattern             // of a dense matrix that is mostly zeros
-	sparse       bool   // pattern is in use
-	order        *order // of the rows and columns of a large sparse matrix
-	below, right []int  // the elements of a column and of a row
+	pattern        // of a dense matrix that is mostly zeros
+	sparse  bool   // pattern is in use
+	order   *order // of the rows and columns of a large sparse matrix
 }
 
 // NewLU returns an LU for matrices with the same shape as j.
@@ -33,7 +32,6 @@ func NewLU(j *Matrix) *LU {
 		}
 	} else {
 		f.pattern = newPattern(d)
-		f.below, f.right = make([]int, d), make([]int, d)
 		if d > orderFrom {
 			f.order = newOrder(d)
 		}
@@ -75,12 +73,20 @@ func (f *LU) Factorize(c float64, j *Matrix) bool {
 		}
 	}
 	f.direct, f.sparse = false, false
-	if f.d > 4 && f.read(c, j) >= 0 {
-		f.sparse = true
-		if f.order != nil {
-			f.order.apply(f)
+	if f.d > 4 {
+		if f.known && f.load(c, j) {
+			if ok, same := f.factorizeSparse(); same {
+				f.sparse = true
+				return ok
+			}
 		}
-		return f.factorizeSparse()
+		if f.read(c, j) {
+			if f.sparse = true; f.order != nil {
+				f.order.apply(f)
+			}
+			ok, _ := f.factorizeSparse()
+			return ok
+		}
 	}
 	return f.factorizeDense(c, j)
 }
@@ -128,40 +134,80 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	for i := 0; i < len(a); i += d + 1 {
 		a[i] += c
 	}
-	for k := range d {
-		p, big := k, math.Abs(a[k*d+k])
-		for i, at := k+1, (k+1)*d+k; i < d; i, at = i+1, at+d {
-			if v := math.Abs(a[at]); v > big {
-				p, big = i, v
+	for from := 0; from < d; from += 4 {
+		to := min(from+4, d)
+		for k := from; k < to; k++ {
+			if !f.pivot(k, to) {
+				return false
 			}
 		}
-		f.piv[k] = p
-		if big == 0 || big-big != 0 {
-			return false
-		}
-		if p != k {
-			rk, rp := a[k*d:(k+1)*d], a[p*d:(p+1)*d]
-			rp = rp[:len(rk)]
-			for i, v := range rk {
-				rk[i], rp[i] = rp[i], v
-			}
-		}
-		inv := 1 / a[k*d+k]
-		a[k*d+k] = inv
-		top := a[k*d+k+1 : (k+1)*d]
-		for i := k + 1; i < d; i++ {
-			l := a[i*d+k] * inv
-			a[i*d+k] = l
-			if l == 0 {
-				continue
-			}
-			if l-l != 0 {
-				return false // a NaN is never the largest element in the search
-			}
-			subtract(a[i*d+k+1:(i+1)*d], l, top)
+		if to < d {
+			f.subtractFour(from)
 		}
 	}
 	return true
+}
+
+// pivot eliminates column k in the columns before `to`.
+func (f *LU) pivot(k, to int) bool {
+	d, a := f.d, f.a
+	p, big := k, math.Abs(a[k*d+k])
+	for i, at := k+1, (k+1)*d+k; i < d; i, at = i+1, at+d {
+		if v := math.Abs(a[at]); v > big {
+			p, big = i, v
+		}
+	}
+	f.piv[k] = p
+	if big == 0 || big-big != 0 {
+		return false
+	}
+	if p != k {
+		rk, rp := a[k*d:(k+1)*d], a[p*d:(p+1)*d]
+		rp = rp[:len(rk)]
+		for i, v := range rk {
+			rk[i], rp[i] = rp[i], v
+		}
+	}
+	inv := 1 / a[k*d+k]
+	a[k*d+k] = inv
+	top := a[k*d+k+1 : k*d+to]
+	for at := (k+1)*d + k; at < len(a); at += d {
+		l := a[at] * inv
+		a[at] = l
+		if l-l != 0 {
+			return false // a NaN is never the largest element in the search
+		}
+		row := a[at+1:][:len(top)]
+		for q, v := range top {
+			row[q] -= l * v
+		}
+	}
+	return true
+}
+
+// subtractFour completes the elimination of four columns from k in the columns after them.
+// Each element is read and written once instead of four times.
+func (f *LU) subtractFour(k int) {
+	d, a := f.d, f.a
+	r, n := a[k*d+k:], d-k-4
+	t0, t1, t2, t3 := r[4:][:n], r[d+4:][:n], r[2*d+4:][:n], r[3*d+4:][:n]
+	l10, l20, l21, l30, l31, l32 := r[d], r[2*d], r[2*d+1], r[3*d], r[3*d+1], r[3*d+2]
+	for q, v := range t0 {
+		w := t1[q] - l10*v
+		x := t2[q] - l20*v - l21*w
+		t1[q], t2[q], t3[q] = w, x, t3[q]-l30*v-l31*w-l32*x
+	}
+	for i := (k+4)*d + k; i < len(a); i += d {
+		l := (*[4]float64)(a[i:])
+		l0, l1, l2, l3 := l[0], l[1], l[2], l[3]
+		if l0 == 0 && l1 == 0 && l2 == 0 && l3 == 0 {
+			continue
+		}
+		row := a[i+4:][:n]
+		for q, v := range row {
+			row[q] = v - l0*t0[q] - l1*t1[q] - l2*t2[q] - l3*t3[q]
+		}
+	}
 }
 
 // solveDense takes four rows at a time, whose sums a processor computes in parallel, and

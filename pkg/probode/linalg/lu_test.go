@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -267,6 +268,107 @@ func TestSparseIsDense(t *testing.T) {
 	if sparse < 100 {
 		t.Errorf("%d sparse matrices: want more", sparse)
 	}
+}
+
+// The elimination of the last matrix is repeated if the pattern and the pivots are the same,
+// and nothing depends on it: the factors and solutions are those of a new LU, bit for bit.
+func TestRepeatedElimination(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	repeated, again := 0, 0
+	for _, d := range []int{5, 12, 40, 64, 70, 130} {
+		j, _ := random(shape{d, -1, 0}, 1-1.5/float64(d), rng)
+		full, _ := random(shape{d, -1, 0}, 0, rng)
+		f, zero := NewLU(j), 0
+		for n := range 60 {
+			switch at := rng.IntN(d * d); {
+			case n%10 == 3: // another pattern
+				j.A[at] = rng.NormFloat64()
+			case n%10 == 5:
+				j.A[zero] = 0
+			case n%10 == 7: // no pattern
+				f.Factorize(1, full)
+			default:
+				for i, v := range j.A {
+					if j.A[i] = v * (1 + 0.03*rng.NormFloat64()); v != 0 {
+						zero = i
+					}
+				}
+			}
+			known := f.known
+			g := NewLU(j)
+			ok := g.Factorize(0.3, j)
+			if f.Factorize(0.3, j) != ok || f.sparse != g.sparse {
+				t.Fatalf("d = %d, matrix %d: one LU says that it is singular or not sparse", d, n)
+			}
+			if !ok {
+				continue
+			}
+			if known && f.sparse {
+				if repeated++; !f.known {
+					again++
+				}
+			}
+			x := normals(d, rng)
+			y := append([]float64(nil), x...)
+			f.Solve(x)
+			g.Solve(y)
+			if !slices.Equal(f.a, g.a) || !slices.Equal(f.piv, g.piv) || !slices.Equal(x, y) {
+				t.Fatalf("d = %d, matrix %d: the factors or the solutions differ", d, n)
+			}
+		}
+	}
+	if repeated < 100 || again < 10 {
+		t.Errorf("%d eliminations are repeated, %d of them with another pivot: want more", repeated, again)
+	}
+}
+
+// Four columns at a time give the factors of the textbook, bit for bit.
+func TestDenseIsTextbook(t *testing.T) {
+	rng := rand.New(rand.NewPCG(19, 20))
+	for d := 1; d <= 13; d++ {
+		for n := range 40 {
+			j, _ := random(shape{d, -1, 0}, float64(n%4)/4, rng)
+			const c = 0.3
+			f := NewLU(j)
+			ok := f.factorizeDense(c, j)
+			a, piv := textbook(c, j)
+			if ok != (a != nil) || ok && (!slices.Equal(f.a, a) || !slices.Equal(f.piv, piv)) {
+				t.Fatalf("d = %d, matrix %d: the factors are %v, want %v", d, n, f.a, a)
+			}
+		}
+	}
+}
+
+// textbook returns nil for a singular matrix.
+func textbook(c float64, j *Matrix) (a []float64, piv []int) {
+	d := j.D
+	for i, v := range j.A {
+		if a = append(a, -v); i%(d+1) == 0 {
+			a[i] += c
+		}
+	}
+	for k := range d {
+		p := k
+		for i := k + 1; i < d; i++ {
+			if math.Abs(a[i*d+k]) > math.Abs(a[p*d+k]) {
+				p = i
+			}
+		}
+		if piv = append(piv, p); a[p*d+k] == 0 {
+			return nil, nil
+		}
+		for q := range d {
+			a[k*d+q], a[p*d+q] = a[p*d+q], a[k*d+q]
+		}
+		a[k*d+k] = 1 / a[k*d+k]
+		for i := k + 1; i < d; i++ {
+			a[i*d+k] *= a[k*d+k]
+			for q := k + 1; q < d; q++ {
+				a[i*d+q] -= a[i*d+k] * a[k*d+q]
+			}
+		}
+	}
+	return a, piv
 }
 
 // Two dimensions keep their arithmetic: results that have been published

@@ -21,6 +21,7 @@ type order struct {
 	rows   []uint64  // the pattern for which it was made
 	at     []int     // row i of the permuted matrix is row at[i] of the given one
 	where  []int     // the inverse of at
+	to     []int     // see pattern
 	a      []float64 // workspace
 	b      []float64
 	degree []int
@@ -58,6 +59,11 @@ func (o *order) apply(f *LU) {
 		}
 	}
 	f.a, o.a = o.a, f.a
+	o.to = o.to[:0]
+	for _, at := range f.from {
+		o.to = append(o.to, o.where[at/d]*d+o.where[at%d])
+	}
+	f.to = o.to
 }
 
 // choose computes the order of minimum degree of the pattern of A + Aᵀ. The columns of f
