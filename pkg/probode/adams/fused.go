@@ -9,18 +9,15 @@ import (
 //go:generate go run ./internal/unroll
 
 // The code in this file takes all Adams–Moulton steps of a segment in one call. This code
-// is for problems in at most three dimensions, or four if the steps are linearised at the
-// current state. In up to four dimensions, the arithmetic of a step takes only a few
-// nanoseconds. Passing vectors to functions would take longer than the arithmetic of a
+// is for dense Jacobians from FJ, in at most three dimensions unless the steps are
+// linearised at the current state. In few dimensions, the arithmetic of a step takes only a
+// few nanoseconds. Passing vectors to functions would take longer than the arithmetic of a
 // step. In up to three dimensions, the loops keep all numbers in local variables from one
 // call of FJ to the next. The loops and the code in moulton.go perform the same operations
 // in the same order, so their results are bitwise identical.
 
-// small reports whether run can be used: in few dimensions, with a dense Jacobian from
-// FJ, and not with Predictor.
-func (a *moulton) small() bool {
-	few := a.d <= 3 || a.d == 4 && a.lin == Current
-	return few && a.lin != Predictor && a.eval.Exact() && !a.jac.Banded
+func (a *moulton) runs() bool {
+	return (a.d <= 3 || a.lin == Current) && a.lin != Predictor && a.eval.Exact() && !a.jac.Banded
 }
 
 func (a *moulton) run(r *probode.Run) (int, error) {
@@ -42,10 +39,8 @@ func (a *moulton) run(r *probode.Run) (int, error) {
 	a.set(a.n, &a.one)
 	f := &a.fused
 	*f = fusedRun{Run: r, past: a.n - n}
-	for k := range a.d {
-		if r.Xi != nil {
-			f.scale[k] = r.Scale[k]
-		}
+	if r.Xi != nil {
+		copy(f.scale[:], r.Scale)
 	}
 	for j, b := range a.betaPast {
 		f.b[j] = b * a.invNext
@@ -65,7 +60,7 @@ func (a *moulton) run(r *probode.Run) (int, error) {
 	case d == 3:
 		n, err = a.current3(f, n, steps)
 	default:
-		n, err = a.currentFew(f, n, steps)
+		n, err = a.currentSlices(f, n, steps)
 	}
 	a.n = f.past + n
 	for i := max(0, a.n-8); i < a.n; i++ {
@@ -76,15 +71,15 @@ func (a *moulton) run(r *probode.Run) (int, error) {
 	return n, err
 }
 
-// A fusedRun has β_j/β₋₁, padded with zeros, and the scale of each normal variate.
+// A fusedRun has β_j/β₋₁, padded with zeros, and the first scales of the normal variates.
 type fusedRun struct {
 	*probode.Run
 	b, scale [4]float64
 	past     int
 }
 
-// currentFew is current2 with slices for up to four dimensions.
-func (a *moulton) currentFew(r *fusedRun, from, to int) (int, error) {
+// currentSlices is current2 with slices, for more than three dimensions.
+func (a *moulton) currentSlices(r *fusedRun, from, to int) (int, error) {
 	d, fj, f, t, m, z, theta, xi := a.d, a.p.FJ, a.fc, r.T, a.jac, r.Z, r.Theta, r.Xi
 	steps := len(a.betaPast)
 	u, e := a.u[:d], a.v[:d]
@@ -115,7 +110,7 @@ func (a *moulton) currentFew(r *fusedRun, from, to int) (int, error) {
 		}
 		if xi != nil {
 			for k, v := range row(xi, i, d)[:len(e)] {
-				e[k] = r.scale[k&3] * v
+				e[k] = r.Scale[k] * v
 			}
 			m.AddMul(u, 1, e)
 		}
@@ -144,7 +139,7 @@ func (a *moulton) currentFew(r *fusedRun, from, to int) (int, error) {
 func (a *moulton) alone(r *fusedRun, i int) error {
 	a.one = probode.Step{T: r.T[i], End: r.T[i+1], H: r.H, X: row(r.Z, i, a.d), Next: row(r.Z, i+1, a.d), Theta: r.Theta}
 	if r.Xi != nil {
-		a.one.Xi, a.one.Scale = row(r.Xi, i, a.d), r.scale[:a.d]
+		a.one.Xi, a.one.Scale = row(r.Xi, i, a.d), r.Scale
 	}
 	a.t1 = r.T[i+1]
 	err := a.prepare(r.past+i, &a.one)

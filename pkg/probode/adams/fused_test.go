@@ -9,9 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// runProblems are of one to four dimensions, with and without a t in f, and
+// runProblems are of one to six dimensions, with and without a t in f, and
 // with a Jacobian that makes rows change places in the linear algebra.
 func runProblems() []*probode.Problem {
 	logistic := &probode.Problem{Name: "logistic", X0: []float64{0.1}, Span: [2]float64{0, 8}, Theta: []float64{1.5, 3}, Autonomous: true,
@@ -87,9 +88,16 @@ func runProblems() []*probode.Problem {
 			jac[3], jac[4], jac[5] = .04, -1e4*x[2]-6e7*x[1], -1e4*x[1]
 			jac[7] = 6e7 * x[1]
 		}}
+	weather := problems.Lorenz96(6)
+	weather.Span[1] = 2
+	weather.FTheta = func(dst []float64, _ float64, _, _ []float64) {
+		for k := range dst {
+			dst[k] = 1
+		}
+	}
 	timed := *lorenz // f at both ends of a step, as if it had a t
 	timed.Name, timed.Autonomous = "Lorenz 63 in time", false
-	return []*probode.Problem{logistic, forced, nerve, duffing, lorenz, &timed, robertson, pair}
+	return []*probode.Problem{logistic, forced, nerve, duffing, lorenz, &timed, robertson, pair, weather}
 }
 
 // runMethods are those whose steppers have Run.

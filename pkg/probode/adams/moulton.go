@@ -105,7 +105,7 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper,
 func (a *moulton) stepper() *probode.Stepper {
 	s := a.history.stepper()
 	s.Step, s.LocalError, s.Differentiate, s.Reverse, s.Implicit = a.take, a.localError, a.differentiate, a.reverse, a.implicit
-	if a.small() {
+	if a.runs() {
 		s.Run = a.run
 	}
 	return s
