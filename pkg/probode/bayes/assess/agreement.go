@@ -28,10 +28,12 @@ type agreement struct {
 	// remains of it after the terms were subtracted.
 	spread, rest float64
 
-	// The terms explain the difference, the most important first. There is none if no function
-	// of one parameter explains most of the variance. A Jacobian or a prior is found even if
-	// it hardly varies over the draws.
+	// The terms explain the difference, the most important first. A Jacobian or a prior is
+	// found even if it hardly varies over the draws. If the terms do not explain the whole
+	// difference, there are none, and the difference depends on the parameters in by: their
+	// quadratic functions and logarithms explain most of it.
 	terms []agreementTerm
+	by    []string
 }
 
 // An agreementTerm is a factor times a function of one parameter.
@@ -79,12 +81,13 @@ func (a *agreement) String() string {
 	}
 	s := fmt.Sprintf("the models differ: the difference of the log posteriors varies by %.2g (sd at %d draws)", a.spread, a.draws)
 	switch {
-	case words == nil:
-		return s + ", and no function of one parameter explains it"
-	case a.rest <= agrees:
+	case words != nil:
 		return s + ", because lp__ " + strings.Join(words, ", and ")
+	case a.by == nil:
+		return s + ", and no function of one parameter explains it"
 	}
-	return fmt.Sprintf("%s: %.0f %% of the variance is explained if lp__ %s", s, 100*(1-a.rest*a.rest/(a.spread*a.spread)), strings.Join(words, ", and "))
+	return fmt.Sprintf("%s: functions of %s explain %.0f %% of the variance; compare the priors and bounds",
+		s, strings.Join(a.by, ", "), math.Floor(100*(1-a.rest*a.rest/(a.spread*a.spread))))
 }
 
 func (t agreementTerm) String() string {
@@ -203,6 +206,11 @@ func explain(difference []float64, candidates [][]float64, names []string) *agre
 		}
 		a.terms = slices.Concat(fixed, free)
 	}
+	if a.rest > agrees {
+		a.terms, a.rest = nil, a.spread
+		a.blame(difference, candidates, names)
+		return a
+	}
 	// The Jacobian of a positive parameter is its logarithm, which may have been found first.
 	for i, t := range a.terms {
 		sign := math.Copysign(1, t.factor)
@@ -218,6 +226,31 @@ func explain(difference []float64, candidates [][]float64, names []string) *agre
 		}
 	}
 	return a
+}
+
+// blame finds, one after another, the parameters of which functions (log |θ|, θ and θ²) explain
+// most of the difference.
+func (a *agreement) blame(difference []float64, candidates [][]float64, names []string) {
+	kinds := int(square) + 1
+	var columns []int
+	for a.rest > agrees && len(columns) < len(difference)/10 {
+		rest, best := a.rest/math.Sqrt2, -1
+		with := func(k int) []int {
+			return append(slices.Clone(columns), kinds*k+int(logarithm), kinds*k+int(linear), kinds*k+int(square))
+		}
+		for k, name := range names {
+			if slices.Contains(a.by, name) {
+				continue
+			}
+			if r, ok := regress(difference, candidates, with(k), nil); ok && r < rest {
+				rest, best = r, k
+			}
+		}
+		if best < 0 {
+			return
+		}
+		a.by, a.rest, columns = append(a.by, names[best]), rest, with(best)
+	}
 }
 
 // regress fits a constant and the chosen columns to y by least squares, and returns the

@@ -75,7 +75,16 @@ func TestCompareDensities(t *testing.T) {
 		"lacks the Jacobian of hare0":                                                         func(x []float64) float64 { return -math.Log(x[at("hare0")]) - math.Log(x[at("theta1")]) },
 		"lacks the Jacobian of theta1":                                                        func(x []float64) float64 { return -math.Log(x[at("hare0")]) - math.Log(x[at("theta1")]) },
 		"because lp__ lacks the Jacobian of sigma_hare, and lacks the Jacobian of sigma_lynx": func(x []float64) float64 { return -math.Log(x[at("sigma_hare")]) - math.Log(x[at("sigma_lynx")]) },
-		"(sd at 100 draws), and no function of one":                                           func([]float64) float64 { return 0 },
+		": functions of theta1, theta3 explain 99 % of the variance; compare the priors and bounds": func(x []float64) float64 {
+			// normal(1; .25) for normal(1; .5)
+			sum := 0.0
+			for _, name := range []string{"theta1", "theta3"} {
+				z := x[at(name)] - 1
+				sum += z * z * (1/(2*0.25*0.25) - 1/(2*0.5*0.5))
+			}
+			return sum
+		},
+		"(sd at 100 draws), and no function of one": func([]float64) float64 { return 0 },
 	} {
 		noise := 0.0
 		if strings.Contains(want, "no function of one") {

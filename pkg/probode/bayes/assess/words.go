@@ -208,6 +208,10 @@ func saySize(center string, s Shift) string {
 	if center == "mean" {
 		spread, size, unit = "sd", "large", "sd"
 	}
+	const tiny = 1e-4 // more digits are not shown
+	if math.Abs(s.Bias)+2*s.BiasSE < tiny && math.Abs(s.Ratio-1)+2*s.RatioSE < tiny {
+		return fmt.Sprintf("its %s is off by less than %g %s, and its %s by less than %g of itself", center, tiny, unit, spread, tiny)
+	}
 	return fmt.Sprintf("its %s is off by %s %s, and its %s is %s times as %s", center, plusMinus(s.Bias, s.BiasSE, true), unit, spread, plusMinus(s.Ratio, s.RatioSE, false), size)
 }
 
