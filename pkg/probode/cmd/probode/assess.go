@@ -63,7 +63,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	confidence := flags.Float64("confidence", 0.95, "confidence level, at least 0.5 and less than 1; the solver's error is negligible if every confidence interval lies below -threshold, and matters if at least one confidence interval lies above -threshold")
 	budget := flags.String("budget", "", "largest `number` of draws per chain, a time, or both: 50000,10m; default: 16 times -draws")
 	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
-	from := flags.String("from", "", "judge draws that exist: `files` with a column for each parameter, such as 'stan/*.csv', or a directory that sample wrote")
+	from := flags.String("from", "", "judge draws that exist: `files` with a column for each parameter, such as 'stan/*.csv', a directory that sample wrote, or a Zarr store that merge wrote")
 	by := flags.String("made-by", "", "`solver` with which the draws in -from were made: dp5,1e-6 for a method and its tolerance, bdf,1e-6,1e-8 with an absolute one, rk4,step=0.1 for steps; default: an accurate one")
 	rename := flags.String("rename", "", "`list` of columns of -from with other names: column=parameter,…")
 	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers are written to a .csv file with the same name")

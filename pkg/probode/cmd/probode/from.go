@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
-// drawsFrom reads draws of the parameters in names: a directory that sample wrote, or tables
-// that match a pattern. The list rename has the form column=parameter,…
+// drawsFrom reads draws of the parameters in names: a directory that sample wrote, a Zarr store
+// that merge wrote, or tables that match a pattern. The list rename has the form column=parameter,…
 func drawsFrom(from, rename string, names []string) (*mcmc.Chains, error) {
 	renamed := map[string]string{}
 	for _, pair := range strings.Split(rename, ",") {
@@ -31,7 +31,12 @@ func drawsFrom(from, rename string, names []string) (*mcmc.Chains, error) {
 		renamed = nil
 	}
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
-		c, err := store.ReadParameters(from, nil)
+		var c *mcmc.Chains
+		if filepath.Ext(from) == ".zarr" {
+			c, err = store.ReadZarr(from, names)
+		} else {
+			c, err = store.ReadParameters(from, nil)
+		}
 		if err == nil && !slices.Equal(c.Names, names) {
 			err = fmt.Errorf("the draws have the parameters %s: want %s", strings.Join(c.Names, ", "), strings.Join(names, ", "))
 		}

@@ -282,10 +282,71 @@ func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains
 				data = binary.LittleEndian.AppendUint64(data, math.Float64bits(value))
 			}
 		}
-		name := strconv.Itoa(k) + ".0" + strings.Repeat(".0", len(v.shape))
-		if err := os.WriteFile(filepath.Join(z.root, path, name), data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(z.root, path, chunk(k, v.shape)), data, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ReadZarr reads the draws of the parameters in names, and lp__, from a store that WriteZarr
+// wrote. A store of ArviZ or xarray is compressed: write its draws as a table instead (see
+// ReadCSV).
+func ReadZarr(dir string, names []string) (*mcmc.Chains, error) {
+	if own, err := ownZarr(dir); err != nil || !own {
+		return nil, fmt.Errorf("store: %s is not a Zarr store written by this package: write its draws as a table", dir)
+	}
+	l, err := newLayout(names, []string{"lp__"})
+	if err != nil {
+		return nil, err
+	}
+	c := &mcmc.Chains{Names: slices.Clone(names), Quantities: []string{"lp__"}}
+	for _, v := range l.variables() {
+		path := filepath.Join(dir, "posterior", v.name)
+		if v.name == "lp__" {
+			path = filepath.Join(dir, "sample_stats", "lp")
+		}
+		var array struct{ Shape []int }
+		data, err := plainfile.ReadUnlinked(filepath.Join(path, ".zarray"), 1<<20)
+		if err == nil {
+			err = json.Unmarshal(data, &array)
+		}
+		if err == nil && (len(array.Shape) < 2 || !slices.Equal(array.Shape[2:], v.shape)) {
+			err = fmt.Errorf("it has the shape %v", array.Shape)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("store: %s has no draws of %s: %w", dir, cmp.Or(v.original, v.name), err)
+		}
+		for k := range array.Shape[0] {
+			data, err := plainfile.ReadUnlinked(filepath.Join(path, chunk(k, v.shape)), 1<<40)
+			if err == nil && len(data) != 8*array.Shape[1]*len(v.columns) {
+				err = fmt.Errorf("chain %d is damaged: it has %d bytes", k+1, len(data))
+			}
+			if err != nil {
+				return nil, fmt.Errorf("store: %s, %s: %w", dir, cmp.Or(v.original, v.name), err)
+			}
+			if k == len(c.Draws) { // of the first variable
+				c.Draws, c.Generated = append(c.Draws, nil), append(c.Generated, nil)
+				for range array.Shape[1] {
+					c.Draws[k], c.Generated[k] = append(c.Draws[k], make([]float64, len(names))), append(c.Generated[k], make([]float64, 1))
+				}
+			}
+			for i := range min(array.Shape[1], len(c.Draws[k])) {
+				for _, column := range v.columns {
+					value := math.Float64frombits(binary.LittleEndian.Uint64(data))
+					if data = data[8:]; column == 0 {
+						c.Generated[k][i][0] = value
+					} else {
+						c.Draws[k][i][column-1] = value
+					}
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+// chunk is the name of the file with chain k of a variable.
+func chunk(k int, shape []int) string {
+	return strconv.Itoa(k) + ".0" + strings.Repeat(".0", len(shape))
 }

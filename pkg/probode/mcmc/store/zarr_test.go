@@ -95,6 +95,20 @@ func TestWriteZarr(t *testing.T) {
 	if err := WriteZarr(dir, c); err != nil {
 		t.Fatal(err)
 	}
+	read, err := ReadZarr(dir, []string{"b.1.2", "log σ, β", "b.2.1", "b.2.2", "b.1.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range chains {
+		for i, x := range c.Draws[k] {
+			if want := []float64{x[4], x[0], x[2], x[5], x[3]}; !slices.Equal(read.Draws[k][i], want) || read.Generated[k][i][0] != c.Generated[k][i][1] {
+				t.Errorf("draw %d of chain %d: read %v and lp__ %v, want %v and %v", i, k, read.Draws[k][i], read.Generated[k][i], want, c.Generated[k][i][1])
+			}
+		}
+	}
+	if _, err := ReadZarr(dir, []string{"b.1.2"}); err == nil || !strings.Contains(err.Error(), "has no draws of b") {
+		t.Errorf("an array of another size: %v", err)
+	}
 	value := func(name string) func(k, i int) float64 {
 		if j := slices.Index(c.Names, name); j >= 0 {
 			return func(k, i int) float64 { return c.Draws[k][i][j] }
