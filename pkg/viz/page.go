@@ -118,9 +118,16 @@ func widen(v float64, log bool) (float64, float64) {
 	return v - d, v + d
 }
 
+// onPhone has the panels one above the other, without gaps for blank ones.
 func (p *page) onPhone() *page {
 	q := *p
 	q.Width, q.Height, q.Columns, q.entries = phoneWidth, 0, 1, nil
+	q.Panels, q.limits = nil, nil
+	for i, panel := range p.Panels {
+		if len(panel.Layers) > 0 {
+			q.Panels, q.limits = append(q.Panels, panel), append(q.limits, p.limits[i])
+		}
+	}
 	q.place()
 	return &q
 }
