@@ -371,7 +371,8 @@ def static(browser, server, path):
 
 def guarded(browser):
     """A page of a command asks for nothing from elsewhere. It shows the static picture and,
-    with ECharts beside it, the chart. It fits into windows of all widths."""
+    with ECharts beside it, the chart, which has the ground of the page, light or dark. It fits
+    into windows of all widths."""
     folder = OUT / "guarded"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -389,6 +390,11 @@ def guarded(browser):
         if beside:
             page.locator(f"{CHART} canvas").first.wait_for()
             fits(page, "report")
+            for scheme, corner in [("dark", "0,0,0,0"), ("light", "255,255,255,255")]:
+                page.emulate_media(color_scheme=scheme)
+                page.wait_for_timeout(500)
+                got = page.locator(f"{CHART} canvas").first.evaluate("c => c.getContext('2d').getImageData(1, 1, 1, 1).data.join()")
+                assert got == corner, f"in a {scheme} page the ground of a chart is {got}"
         else:
             page.wait_for_timeout(1500)
             assert page.locator(f"{CHART} canvas").count() == 0, "there is a chart without ECharts"

@@ -19,7 +19,7 @@ const head = `<!DOCTYPE html>
 ` + page.Style + `details table { font-size: 13px; } details th, details td { padding: .15rem .4rem; }
 .claims td { font-size: 15px; } .claims td:first-child { width: 30%; }
 .claims .good, .claims .bad { font-weight: 600; }
-code { background: #f3f3f3; padding: 0 .2em; white-space: nowrap; }
+code { background: #8881; padding: 0 .2em; white-space: nowrap; }
 </style>
 `
 

@@ -293,13 +293,6 @@
 
   // ---- charts ------------------------------------------------------------------------
 
-  function dark() {
-    const light = document.body.getAttribute("data-jp-theme-light");
-    return light ? light === "false" : matchMedia("(prefers-color-scheme: dark)").matches;
-  }
-
-  const onDark = {"#0072b2": "#4da9e6", "#d55e00": "#ff8a3d", "#009e73": "#3fcf9f"}; // brighter colours of the program
-
   function theme(isDark) {
     const [ink, pale, faint] = isDark ? ["#dddddd", "#9a9a9a", "#3a3a3a"] : ["#222222", "#707070", "#e4e4e4"];
     const axis = {
@@ -310,19 +303,30 @@
       textStyle: {fontFamily: "Arial, Liberation Sans, sans-serif", color: ink}, backgroundColor: "transparent",
       tooltip: {backgroundColor: isDark ? "#2a2a2a" : "#ffffff", borderColor: pale, textStyle: {color: ink}},
       valueAxis: {...axis, axisLabel: {color: ink, hideOverlap: true}}, logAxis: axis,
-      colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8", ...(isDark ? onDark : {})}, density: isDark ? 2 : 1
+      colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8"}, isDark
     };
   }
 
+  // Whether ECharts has a tick at a limit of an axis without it being the limit: the labels of
+  // other limits would be close to those of ticks.
+  function isTick(v, {min, max, log}) {
+    const raw = (max - min) / 5, unit = 10 ** Math.floor(Math.log10(raw)), n = raw / unit;
+    const step = unit * (n < 1.5 ? 1 : n < 2.5 ? 2 : n < 4 ? 3 : n < 7 ? 5 : 10);
+    return log || Math.abs(v / step - Math.round(v / step)) < 1e-6;
+  }
+
   // The options of ECharts for a chart of the program, in which some colours have names.
-  function options({x, y, series}, {colours, density}) {
-    const axis = ({name, min, max, log}) => ({type: log ? "log" : "value", name, nameLocation: "middle", nameGap: 28, min, max});
+  function options({x, y, series}, {colours, isDark}) {
+    const axis = (a) => ({
+      type: a.log ? "log" : "value", name: a.name, nameLocation: "middle", nameGap: 28, min: a.min, max: a.max,
+      axisLabel: {showMinLabel: isTick(a.min, a), showMaxLabel: isTick(a.max, a)}
+    });
     const all = (series || []).map((s) => {
-      const color = colours[s.colour] || s.colour;
+      const color = colours[s.colour] || (isDark ? viz.atNight(s.colour) : s.colour);
       return {
         type: s.size ? "scatter" : "line", name: s.name, data: pairs(s.data, x, y), color, silent: true,
         symbolSize: s.size, showSymbol: false, areaStyle: s.filled ? {opacity: 0.2} : undefined,
-        lineStyle: {color, width: s.width, type: s.dashed ? "dashed" : "solid", opacity: Math.min(1, density * (s.opacity || 1))}
+        lineStyle: {color, width: s.width, type: s.dashed ? "dashed" : "solid", opacity: Math.min(1, (isDark ? 2 : 1) * (s.opacity || 1))}
       };
     });
     // ECharts rounds the ends of a logarithmic axis to the digits of the extreme data.
@@ -573,7 +577,7 @@
       const {says, progress, done, problems, files} = this.view, charts = this.view.charts || [];
       if (this.root.clientWidth === 0) { this.undrawn = true; return; }
       this.undrawn = false;
-      const isDark = dark(), ids = new Set(charts.map((c) => c.id));
+      const isDark = viz.dark(this.box), ids = new Set(charts.map((c) => c.id));
       if (isDark !== this.dark) {
         this.dark = isDark;
         this.root.classList.toggle("dark", isDark);
@@ -743,8 +747,7 @@
   }
 
   document.head.append(element("style", {text: styles}));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  new MutationObserver(redraw).observe(document.body, {attributes: true, attributeFilter: ["data-jp-theme-light"]});
+  viz.themed(redraw);
   window.addEventListener("hashchange", recall);
   document.addEventListener("click", follow, true);
   window.probodePlay = {look, figures, desk};

@@ -1,6 +1,6 @@
 (function () {
   "use strict";
-  if (window.probodeViz && window.probodeViz.play) return;
+  if (window.probodeViz && window.probodeViz.dark) return;
   var cdn = "https://cdn.jsdelivr.net/npm/echarts@5.6.0/dist/echarts.min.js";
   // The hash of that file: another one, whoever put it there, is not run.
   var hash = "sha384-pPi0zxBAoDu6+JXW/C68UZLvBUUtU+7zonhif43rqj7pxsGyqyqzcian2Rj37Rss";
@@ -180,14 +180,57 @@
     }) };
   }
 
+  // Whether an element is on a dark ground: then its text is light.
+  function dark(e) {
+    var c = getComputedStyle(e).color.match(/[\d.]+/g);
+    return +c[0] + +c[1] + +c[2] > 3 * 128;
+  }
+
+  // Calls f when the ground of the page may have changed.
+  function themed(f) {
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", f);
+    new MutationObserver(f).observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  }
+
+  // The colours of package viz on a dark ground, where others are used as they are, and a
+  // ring, which ECharts would fill with white.
+  var night = {
+    "#ffffff": "transparent", "#000000": "#dddddd", "#222222": "#dddddd", "#555555": "#9a9a9a", "#707070": "#9a9a9a",
+    "#e6e6e6": "#3a3a3a", "#0072b2": "#4da9e6", "#d55e00": "#ff8a3d", "#009e73": "#3fcf9f",
+    emptyCircle: "path://M0 5a5 5 0 1 1 10 0a5 5 0 1 1 -10 0zM1.6 5a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0 -6.8 0z"
+  };
+  function atNight(colour) {
+    var c = /^rgba\((\d+),(\d+),(\d+),(.*)\)$/.exec(colour);
+    if (!c) return night[colour] || colour;
+    var hex = "#" + c.slice(1, 4).map(function (v) { return (256 + +v).toString(16).slice(1); }).join("");
+    return (night[hex] || hex) + Math.min(511, 256 + Math.round(1.25 * 255 * c[4])).toString(16).slice(1);
+  }
+
+  // A copy of an option, in other colours on a dark ground. The lists of points, which are
+  // lists of lists, are the same.
+  function shaded(v, isDark) {
+    if (typeof v === "string") return isDark ? atNight(v) : v;
+    if (v === null || typeof v !== "object" || (Array.isArray(v) && Array.isArray(v[0]))) return v;
+    if (Array.isArray(v)) return v.map(function (w) { return shaded(w, isDark); });
+    var copy = {};
+    Object.keys(v).forEach(function (k) { copy[k] = shaded(v[k], isDark); });
+    return copy;
+  }
+
   // A chart is laid out in pixels, for a large screen and for a phone. Where there is less
   // room than the layout takes, the chart is shown smaller, as its picture is.
   function draw(echarts, box, option) {
-    var picture = box.querySelector("img"), chart, shown;
+    var picture = box.querySelector("img"), chart, shown, state;
     var frame = document.createElement("div"), host = document.createElement("div");
     var large = { width: +box.getAttribute("data-width"), height: +box.getAttribute("data-height"), option: option };
     var small = { width: option.phone.width, height: option.phone.height, option: onPhone(option) };
     delete option.phone;
+    function paint() {
+      if (!box.isConnected) return;
+      var isDark = dark(box.parentElement);
+      box.style.background = isDark ? "none" : "#fff";
+      chart.setOption(equip(shaded(shown.option, isDark), state), true);
+    }
     function fit() {
       var room = box.clientWidth || large.width;
       var layout = room < 0.6 * large.width ? small : large;
@@ -197,11 +240,12 @@
       host.style.width = layout.width + "px";
       host.style.height = layout.height + "px";
       host.style.transform = share === 1 ? "" : "scale(" + share + ")";
-      if (chart && layout !== shown) {
-        chart.resize();
-        chart.setOption(layout.option, true);
-      }
+      var other = layout !== shown;
       shown = layout;
+      if (chart && other) {
+        chart.resize();
+        paint();
+      }
       return share;
     }
     frame.style.overflow = "hidden";
@@ -212,14 +256,14 @@
     try {
       var share = fit();
       chart = echarts.init(host, null, { devicePixelRatio: (window.devicePixelRatio || 1) * share });
-      var state = watch(chart);
-      equip(large.option, state);
-      equip(small.option, state);
-      chart.setOption(shown.option);
+      state = watch(chart);
+      paint();
+      themed(paint);
       if (window.ResizeObserver) new ResizeObserver(fit).observe(box);
     } catch (e) {
       if (chart) chart.dispose();
       box.removeChild(frame);
+      box.style.background = "#fff";
       picture.style.display = "";
       console.warn("figure stays static:", e);
     }
@@ -272,5 +316,5 @@
     else add(address(window.probodePlayground || script)).catch(function () { /* the recordings stay */ });
   }
 
-  window.probodeViz = { show: show, load: load, watch: watch, equip: equip, play: play };
+  window.probodeViz = { show: show, load: load, watch: watch, equip: equip, dark: dark, themed: themed, atNight: atNight, play: play };
 })();

@@ -13,15 +13,16 @@ import (
 
 // Style is the style sheet of the HTML pages written by the commands in the folder
 // `reproduce`.
-const Style = `body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem; }
-h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
-p { max-width: 50rem; } figure { margin: 1.5rem 0; } figcaption { color: #555; max-width: 50rem; }
+const Style = `:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 1120px; margin: 2rem auto; padding: 0 1rem; }
+h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #8886; }
+p { max-width: 50rem; } figure { margin: 1.5rem 0; } figcaption { opacity: .8; max-width: 50rem; }
 .scroll { overflow: auto; }
 table { border-collapse: collapse; font-size: 14px; margin: 1rem 0; }
-th, td { padding: .2rem .45rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
-th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; }
+th, td { padding: .2rem .45rem; text-align: left; vertical-align: top; border-bottom: 1px solid #8884; }
+th { border-bottom: 2px solid #888; position: sticky; top: 0; background: Canvas; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.good { color: #00704f; } .bad { color: #b34700; }
+.good { color: light-dark(#00704f, #3fcf9f); } .bad { color: light-dark(#b34700, #ff8a3d); }
 `
 
 // A Page is an HTML page that is written from top to bottom. Err is the first error.

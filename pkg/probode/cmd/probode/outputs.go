@@ -180,10 +180,11 @@ func page(title, body string) string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>` + html.EscapeString(title) + `</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 940px; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 940px; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 h1 { line-height: 1.2; font-size: 1.6rem; } p, li { max-width: 50rem; }
 .answer { font-weight: 600; font-size: 1.1rem; }
-pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7; padding: .8rem; }
+pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #8881; padding: .8rem; }
 </style>
 <script>window.probodeECharts = "./echarts.min.js";</script>
 ` + body + "\n</html>\n")
