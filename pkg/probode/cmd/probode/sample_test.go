@@ -91,7 +91,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("the summary does not begin with the table: %q", first)
 	}
 	all := runCommand(t, summary, "-v", merged)
-	for _, want := range []string{"scheme: deterministic", "model: influenza"} {
+	for _, want := range []string{"scheme: deterministic", "model: influenza", "note: "} {
 		if strings.Contains(table, want) || !strings.Contains(all, want) {
 			t.Errorf("%q is not only in summary -v:\n%s", want, all)
 		}

@@ -47,7 +47,7 @@ new data and of their expected values.
 func summary(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
 	m := newExact(flags)
-	verbose := flags.Bool("v", false, "print also how the draws were made")
+	verbose := flags.Bool("v", false, "print also how the draws were made, with the notes of the chains")
 	place := outFile{flag: "out"}
 	flags.StringVar(&place.path, "out", "", "`file` for figures (.html), or for the table (.csv); the table has all digits")
 	when := flags.String("times", "", "`list` of times for predictions, in the file -out")
@@ -76,9 +76,15 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 		return func(done, total int) { show(done, total, "") }
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(25)) // there may be many millions of draws
-	chains, err := store.ReadSoFar(dir, counts(display("reading")))
+	chains, missing, err := store.ReadSoFar(dir, counts(display("reading")))
 	if err != nil {
 		return err
+	}
+	if missing != "" {
+		cautions = append(cautions, missing)
+	}
+	if !*verbose {
+		chains.Notes = nil
 	}
 	table, p, err := m.derive(chains)
 	if err != nil {

@@ -14,20 +14,21 @@ import (
 // ReadSoFar does the same as ReadParameters, but the run need not be finished, and may be
 // running, and chains may be missing. Of an unfinished chain, ReadSoFar reads the draws
 // that were made before the last saved state. It takes as many of the longest chains, cut
-// to the length of the shortest of them, as give the most draws; a note says how many, and
-// the counts of the kernels are zero.
-func ReadSoFar(dir string, progress func(done, total int)) (*mcmc.Chains, error) {
+// to the length of the shortest of them, as give the most draws, and the counts of the
+// kernels are zero. The string says how many draws these are; it is empty if the run is
+// finished.
+func ReadSoFar(dir string, progress func(done, total int)) (chains *mcmc.Chains, unfinished string, err error) {
 	parts, err := chainFiles(dir, ".csv"+partSuffix)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	whole, err := chainFiles(dir, ".csv")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if parts == nil {
 		if chains, err := ReadParameters(dir, progress); err == nil || whole == nil {
-			return chains, err
+			return chains, "", err
 		}
 	}
 	for _, part := range parts {
@@ -42,7 +43,7 @@ func ReadSoFar(dir string, progress func(done, total int)) (*mcmc.Chains, error)
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		asked = max(asked, t.draws)
 		for i := range t.header {
@@ -51,13 +52,13 @@ func ReadSoFar(dir string, progress func(done, total int)) (*mcmc.Chains, error)
 			}
 		}
 		if err := s.add(path, t); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	all := len(s.chains)
 	least := s.longest()
 	if least == 0 {
-		return nil, fmt.Errorf("store: the chains in %s have no draws yet: %w", dir, errNoDraws)
+		return nil, "", fmt.Errorf("store: the chains in %s have no draws yet: %w", dir, errNoDraws)
 	}
 	for _, t := range s.chains {
 		t.drawn, t.trailer, t.burnIn, t.after = t.drawn[:least], nil, mcmc.Stats{}, mcmc.Stats{}
@@ -70,8 +71,7 @@ func ReadSoFar(dir string, progress func(done, total int)) (*mcmc.Chains, error)
 	if n := len(s.chains); n < all {
 		of = fmt.Sprintf("%d of %d chains", n, all)
 	}
-	out.Notes = append(out.Notes, fmt.Sprintf("the run is not finished: these are the first %d of %d draws of %s", least, asked, of))
-	return out, nil
+	return out, fmt.Sprintf("the run is not finished: these are the first %d of %d draws of %s", least, asked, of), nil
 }
 
 // longest keeps the chains that give the most draws of equal number, in their order, and

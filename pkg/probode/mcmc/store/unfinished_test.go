@@ -20,9 +20,9 @@ func TestReadSoFar(t *testing.T) {
 	s.Draws, s.Workers = 300, 1
 	calm := t.TempDir()
 	mustStream(t, calm, s)
-	want, err := ReadSoFar(calm, nil)
-	if err != nil || len(want.Draws[0]) != 300 {
-		t.Fatalf("a finished run: %v, notes %q", err, want.Notes)
+	want, unfinished, err := ReadSoFar(calm, nil)
+	if err != nil || len(want.Draws[0]) != 300 || unfinished != "" {
+		t.Fatalf("a finished run: %v, %q", err, unfinished)
 	}
 	// interrupt ends a run at the given step.
 	interrupt := func(dir string, at int) {
@@ -45,20 +45,20 @@ func TestReadSoFar(t *testing.T) {
 	mustStream(t, extended, short)
 	begun := t.TempDir()
 	interrupt(begun, 1)
-	if _, err := ReadSoFar(begun, nil); err == nil || !strings.Contains(err.Error(), "no draws yet") {
+	if _, _, err := ReadSoFar(begun, nil); err == nil || !strings.Contains(err.Error(), "no draws yet") {
 		t.Errorf("during the burn-in: %v", err)
 	}
 	fresh := t.TempDir()
 	interrupt(fresh, s.Chains*(s.BurnIn+s.Draws*s.Thin/2))
 	interrupt(extended, s.Chains*s.Draws*s.Thin/2)
 	for _, dir := range []string{fresh, extended} {
-		got, err := ReadSoFar(dir, nil)
+		got, unfinished, err := ReadSoFar(dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := len(got.Draws[0])
-		if n < 1 || n*len(got.Draws) >= 900 || !strings.Contains(strings.Join(got.Notes, " "), "of 300 draws of ") {
-			t.Errorf("%d draws of %d chains, notes %q", n, len(got.Draws), got.Notes)
+		if n < 1 || n*len(got.Draws) >= 900 || !strings.Contains(unfinished, "of 300 draws of ") {
+			t.Errorf("%d draws of %d chains, %q", n, len(got.Draws), unfinished)
 		}
 		for k := range got.Draws {
 			if !slices.ContainsFunc(want.Draws, func(w [][]float64) bool { return reflect.DeepEqual(got.Draws[k], w[:n]) }) {
@@ -72,9 +72,9 @@ func TestReadSoFar(t *testing.T) {
 	for _, name := range []string{"chain-1.csv", "chain-3.csv"} {
 		copyOf(t, filepath.Join(calm, name), filepath.Join(alone, name))
 	}
-	got, err := ReadSoFar(alone, nil)
-	if err != nil || len(got.Draws) != 2 || !reflect.DeepEqual(got.Draws[1], want.Draws[2]) || !strings.Contains(strings.Join(got.Notes, " "), "the first 300 of 300 draws of 2 of 3 chains") {
-		t.Errorf("two of three chains: %v, notes %q", err, got.Notes)
+	got, unfinished, err := ReadSoFar(alone, nil)
+	if err != nil || len(got.Draws) != 2 || !reflect.DeepEqual(got.Draws[1], want.Draws[2]) || !strings.Contains(unfinished, "the first 300 of 300 draws of 2 of 3 chains") {
+		t.Errorf("two of three chains: %v, %q", err, unfinished)
 	}
 	for lengths, kept := range map[[4]int][2]int{{5, 0, 100, 90}: {2, 90}, {30, 30, 30, 50}: {4, 30}, {1, 1, 1, 10}: {1, 10}} {
 		s := set{}
@@ -93,7 +93,7 @@ func TestReadSoFar(t *testing.T) {
 	if err := os.WriteFile(part, []byte(strings.Replace(string(data), "1", "2", 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadSoFar(fresh, nil); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+	if _, _, err := ReadSoFar(fresh, nil); err == nil || !strings.Contains(err.Error(), "cannot be used") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }
