@@ -90,12 +90,16 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 // state. The rate of an infusion, amount/duration while it lasts, is appended to
 // `infused` for the state.
 func (r *modelReader) dose(n *source.Node, m *Model, infused map[int][]*expr.Node) {
-	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
+	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count", "steadyState")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")
 	amount, times := r.formula(n, "amount"), r.times(n)
 	i := slices.IndexFunc(m.States, func(s equations.State) bool { return s.ID == state })
 	if i < 0 {
 		r.Failf(n.LineOf("state"), "dose %s goes into %s, which is not a state", id, state)
+	}
+	r.doses = append(r.doses, times...)
+	if n.Flag("steadyState") {
+		r.steadyState(n, m, &steadyDose{id: id, state: i, amount: amount, where: r.At(n.Line)}, times[0])
 	}
 	if n.Get("duration") == nil {
 		sum := expr.Call("plus", expr.Sym(state), amount)

@@ -54,9 +54,15 @@ func (m *Model) experiments(params []Parameter) []*Instance {
 	for _, k := range order {
 		e := &Instance{model: m, Condition: k.cond, preequilibration: k.pre}
 		var l *lowering
-		if k.pre == "" {
+		switch steady := m.steadyDose(k.cond); {
+		case steady != nil && k.pre != "":
+			steady.where.Failf("condition %s begins with a dose at steady state, and data in it with a preequilibration: want one of the two", k.cond)
+		case steady != nil:
+			e.pre, e.period = ix.repeat(steady, m.condition(k.cond), params)
+			l = ix.lower(m.condition(k.cond), m.condition(k.cond))
+		case k.pre == "":
 			l = plain(k.cond)
-		} else {
+		default:
 			pre := plain(k.pre)
 			pre.steady(k.pre)
 			pre.autonomous(k.pre)

@@ -21,7 +21,8 @@ type Instance struct {
 	// the preequilibration runs from its initial values to its steady state before the main
 	// system starts. The preequilibration does not depend on time and has no events.
 	// Instances with the same preequilibration share one pointer.
-	pre *system
+	pre    *system
+	period *expr.Node // if doses repeat until they lead to a steady state; otherwise nil
 	system
 	hybrid *system // see branches; nil if it would equal system
 	rows   []row   // sorted by time; rows at the same time are in the order in which the file lists them

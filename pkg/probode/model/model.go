@@ -36,6 +36,8 @@ type Model struct {
 	start float64 // the time of the initial values
 
 	inputs      []input
+	given       map[string][]equations.Event // doses of a condition, from a table
+	steady      map[string]*steadyDose       // by condition; "" for all
 	observables []observable
 	conditions  []condition
 	Data        []Observation

@@ -76,10 +76,19 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 				r.dose(n, m, infused)
 			}
 			for i, rates := range infused { // a sum of their own, which stays the same until one begins or ends
+				m.States[i].Base = m.States[i].Rate
 				m.States[i].Rate = expr.Call("plus", m.States[i].Rate, expr.Call("plus", rates...))
 			}
 		}
 	}
+	tables := y.Tables("data")
+	for i, table := range tables {
+		if isNonmem(table) {
+			r.nonmem(table.Table('#'), p, m)
+			tables[i] = nil
+		}
+	}
+	r.addTimeAfterDose(m, r.given)
 	r.derivedFrom(y, p)
 	r.setByEvents(p, m)
 	r.addLayers(p, m)
@@ -88,8 +97,10 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	m.checkUnits()
 	m.Assignments = equations.Sort(m.Assignments)
 	r.checkFixed(m)
-	for _, table := range y.Tables("data") {
-		m.Data = append(m.Data, readData(table, m)...)
+	for _, table := range tables {
+		if table != nil {
+			m.Data = append(m.Data, readData(table, m)...)
+		}
 	}
 	return p
 }

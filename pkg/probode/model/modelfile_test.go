@@ -416,8 +416,9 @@ func TestPage(t *testing.T) {
 		n++
 		files := map[string]string{"m.yaml": text,
 			"counts.csv": "time,bacteria\n0,1\n1,2\n", "cases.csv": "day,cases\n3,1\n4,3\n5,9\n", "patients.csv": "t,conditionId,drug\n4,p1,1.5\n25,p1,0\n8,p4,0.9\n", "pond.csv": "time,temperature\n2020-04-01,7.2\n2020-04-02,8.0\n", "algae.csv": "time,density\n2020-04-02,1.1\n",
-			"blood.csv": "conditionId,time,drug\nadult,1,2\nchild,1,2\n",
-			"blots.tsv": "observableId\tsimulationConditionId\tmeasurement\ttime\tobservableParameters\tnoiseParameters\nblot\tcontrol\t1\t2\tgel1\t0.1\nblot\tdrug\t1\t2\tgel2\tsd\n"}
+			"infusions.csv": "ID,TIME,AMT,RATE,II,ADDL,SS,DV,WT\n1,0,100,50,12,3,1,.,62\n1,8,.,.,.,.,.,1.3,62\n",
+			"blood.csv":     "conditionId,time,drug\nadult,1,2\nchild,1,2\n",
+			"blots.tsv":     "observableId\tsimulationConditionId\tmeasurement\ttime\tobservableParameters\tnoiseParameters\nblot\tcontrol\t1\t2\tgel1\t0.1\nblot\tdrug\t1\t2\tgel2\tsd\n"}
 		p, err := loadMap(t, files, "m.yaml")
 		if err != nil {
 			t.Errorf("%s\n%v", text, err)
@@ -435,7 +436,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	if n != 6 {
-		t.Errorf("%d examples: want 6", n)
+	if n != 7 {
+		t.Errorf("%d examples: want 7", n)
 	}
 }

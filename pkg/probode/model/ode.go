@@ -158,6 +158,7 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 		pre := c.system(e.pre)
 		pre.Name += ", preequilibration at " + text.Clip(e.preequilibration)
 		c.pre = newSteadyFinder(pre, c.moves)
+		c.pre.period = c.period()
 	}
 	c.ode = c.system(&e.system)
 	plain := *c.ode
@@ -167,6 +168,19 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 		c.ode.Hybrid = c.system(e.hybrid)
 	}
 	return c, nil
+}
+
+func (c *compiledInstance) period() func(theta []float64) (float64, []float64) {
+	if c.e.period == nil {
+		return nil
+	}
+	inputs := append([]string{expr.Time}, c.params...)
+	at, slopes := scalar(c.e.period, inputs), derivatives(inputs, []*expr.Node{c.e.period}, c.params)
+	return func(theta []float64) (float64, []float64) {
+		slope := make([]float64, len(c.params))
+		slopes().eval(nil, slope, 0, nil, theta)
+		return at(0, nil, theta), slope
+	}
 }
 
 func (s *system) symbols(to map[string]bool) {

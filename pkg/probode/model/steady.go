@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
@@ -24,6 +25,10 @@ import (
 type steadyFinder struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
+
+	// period, if not nil, returns the time after which the experiment repeats, and its
+	// derivatives. The steady state is then the state at the beginning of every period.
+	period func(theta []float64) (t float64, slope []float64)
 
 	mutex sync.Mutex
 	ctx   context.Context // the context that ends the search
@@ -56,10 +61,13 @@ func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) 
 	moved := !slices.Equal(theta, r.theta)
 	if moved || slopes && r.slope == nil {
 		r.theta = slices.Clone(theta)
-		if moved {
+		switch {
+		case r.period != nil:
+			r.x, r.slope, r.err = r.periodic(theta)
+		case moved:
 			r.x, r.slope, r.err = r.find(theta, false)
 		}
-		if slopes && r.err == nil {
+		if slopes && r.err == nil && r.period == nil {
 			if r.slope = r.implicit(theta, r.x); r.slope == nil {
 				r.x, r.slope, r.err = r.find(theta, true)
 			}
@@ -112,6 +120,73 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 		now.Start = func(x0, _ []float64) { copy(x0, x) }
 		now.StartTheta = func(dst, _ []float64) { copy(dst[:d*n], slope) }
 	}
+}
+
+// periodic solves φ(x) = x by Newton's method, where φ(x) is the state one period after x.
+// The derivatives follow from (I − ∂φ/∂x) dx = ∂φ/∂θ dθ.
+func (r *steadyFinder) periodic(theta []float64) (x, slope []float64, err error) {
+	const most, plain = 60, 3 // iterations; the first ones bring x near the steady state
+	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
+	length, slopes := r.period(theta)
+	if !(length > 0 && length <= math.MaxFloat64) {
+		return nil, nil, fmt.Errorf("%s: the interval of the doses is %g: want a finite number > 0", r.q.Name, length)
+	}
+	q := r.q.Wrapped(field.Wrap{More: d})
+	q.Span = [2]float64{start, start + length}
+	q.Start = func(x0, all []float64) { copy(x0, all[n:]) }
+	q.StartTheta = func(dst, _ []float64) {
+		for k := range d {
+			dst[k*(n+d)+n+k] = 1
+		}
+	}
+	whole := &steadyFinder{q: q, along: slices.Clone(r.along), ctx: r.ctx}
+	for k := range d {
+		whole.along = append(whole.along, n+k)
+	}
+	all, f, peak := append(slices.Clone(theta), make([]float64, d)...), make([]float64, d), make([]float64, d)
+	x = all[n:]
+	r.q.Initial(x, theta)
+	for i := range most {
+		end, jac, err := whole.solve(q, all, i >= plain)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i < plain {
+			calm(nil, end, nil, nil, peak)
+			copy(x, end)
+			continue
+		}
+		q.F(f, math.Nextafter(q.Span[1], start), end, all)
+		a, right := mat.NewDense(d, d, nil), mat.NewDense(d, n+1, nil)
+		for k := range d {
+			for j := range d {
+				a.Set(k, j, -jac[k*(n+d)+n+j])
+			}
+			a.Set(k, k, 1+a.At(k, k))
+			for j := range n {
+				right.Set(k, j, jac[k*(n+d)+j]+f[k]*slopes[j])
+			}
+			right.Set(k, n, end[k]-x[k])
+		}
+		var dx mat.Dense
+		if err := dx.Solve(a, right); err != nil {
+			return nil, nil, fmt.Errorf("%s: the doses lead to no steady state", r.q.Name)
+		}
+		done := true
+		for k := range d {
+			peak[k] = max(peak[k], math.Abs(end[k]))
+			done = done && math.Abs(dx.At(k, n)) <= 100*restTolerance*peak[k]
+			x[k] += dx.At(k, n)
+		}
+		if done {
+			slope = make([]float64, d*n)
+			for i := range slope {
+				slope[i] = dx.At(i/n, i%n)
+			}
+			return slices.Clone(x), slope, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("%s: the doses lead to no steady state within %d intervals", r.q.Name, most)
 }
 
 // lastSwitch returns −Inf if no event comes before `end`. A state at rest triggers no

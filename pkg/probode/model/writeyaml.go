@@ -93,6 +93,9 @@ func (e *mapping) formula(key string, n *expr.Node) {
 
 func (w *yamlWriter) file(name string) ([]byte, error) {
 	m := w.m
+	if len(m.given) > 0 || len(m.steady) > 0 || slices.ContainsFunc(m.inputs, func(u input) bool { return !expr.IsID(u.id) }) {
+		return nil, fmt.Errorf("%s has a table of doses or a dose at steady state, which cannot be written", name)
+	}
 	if err := w.constants(); err != nil {
 		return nil, err
 	}

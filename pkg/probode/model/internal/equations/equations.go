@@ -26,6 +26,7 @@ type State struct {
 	Unit     string // may be empty
 	Init     *expr.Node
 	Rate     *expr.Node
+	Base     *expr.Node // Rate without infusions; nil if it is Rate
 	Where    source.Where
 
 	// Hidden is true for a state that keeps what an event will do. Such states follow all
