@@ -226,7 +226,7 @@ func TestRefused(t *testing.T) {
 			"delay equations are not supported", "delay"},
 		{[]string{"{k*A*(1 + input)}", `<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><ci>f</ci><ci>A</ci></apply></math>`}, "m.xml:12: function f is not known", ""},
 		{[]string{`level2/version4" level="2" version="4"`, `level3/version1/core" xmlns:comp="http://www.sbml.org/sbml/level3/version1/comp/version1" comp:required="true" level="3" version="1"`,
-			"<listOfReactions>", "<comp:listOfSubmodels/><listOfReactions>"}, "m.xml:11: SBML package comp is not supported", "SBML package comp"},
+			"<listOfReactions>", "<comp:listOfThings/><listOfReactions>"}, "m.xml:11: SBML package comp is not supported", "SBML package comp"},
 	} {
 		p, err := loadMap(t, tiny, "p.yaml", c.replace...)
 		if c.want == "" {

@@ -444,3 +444,62 @@ func TestSBMLSolutions(t *testing.T) {
 		}
 	}
 }
+
+// Composed models, with x′ = −k x, x(0) = 1 and y = time in each submodel.
+func TestSBMLSubmodels(t *testing.T) {
+	model := func(parameters, submodels, more string) string {
+		return `<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" xmlns:comp="http://www.sbml.org/sbml/level3/version1/comp/version1" level="3" version="1" comp:required="true"><model id="m">
+			<listOfParameters>` + parameters + `<parameter id="two" value="2" constant="true"/><parameter id="ten" value="10" constant="true"/></listOfParameters>
+			<comp:listOfSubmodels>` + submodels + `</comp:listOfSubmodels></model><comp:listOfModelDefinitions>
+			<comp:modelDefinition id="decay"><listOfParameters><parameter id="k" value="1" constant="true"/><parameter id="x" value="1" constant="false"/><parameter id="y" constant="false"/></listOfParameters>
+			<listOfRules><rateRule metaid="rule" variable="x">{0 - k*x}</rateRule><assignmentRule variable="y">{time}</assignmentRule></listOfRules>
+			<comp:listOfPorts><comp:port comp:id="rate" comp:idRef="k"/></comp:listOfPorts></comp:modelDefinition>
+			<comp:modelDefinition id="outer"><comp:listOfSubmodels><comp:submodel comp:id="in" comp:modelRef="decay" comp:timeConversionFactor="four"/></comp:listOfSubmodels>
+			<listOfParameters><parameter id="four" value="4" constant="true"/></listOfParameters></comp:modelDefinition>` + more + `</comp:listOfModelDefinitions></sbml>`
+	}
+	sub := func(id, of, more string) string {
+		return `<comp:submodel comp:id="` + id + `" comp:modelRef="` + of + `"` + more
+	}
+	k := func(value string, replaced ...string) string {
+		return `<parameter id="k" value="` + value + `" constant="true"><comp:listOfReplacedElements>` + strings.Join(replaced, "") + `</comp:listOfReplacedElements></parameter>`
+	}
+	for name, c := range map[string]struct {
+		text string
+		want map[string]float64
+	}{
+		"copies":         {model("", sub("a", "decay", "/>")+sub("b", "decay", "/>"), ""), map[string]float64{"a__x": math.Exp(-1), "b__y": 1}},
+		"a replacement":  {model(k("2", `<comp:replacedElement comp:submodelRef="a" comp:portRef="rate"/>`), sub("a", "decay", "/>")+sub("b", "decay", "/>"), ""), map[string]float64{"a__x": math.Exp(-2), "b__x": math.Exp(-1)}},
+		"with a factor":  {model(k("30", `<comp:replacedElement comp:submodelRef="a" comp:idRef="k" comp:conversionFactor="ten"/>`), sub("a", "decay", "/>"), ""), map[string]float64{"a__x": math.Exp(-3)}},
+		"another time":   {model("", sub("a", "decay", ` comp:timeConversionFactor="two"/>`), ""), map[string]float64{"a__x": math.Exp(-0.5), "a__y": 0.5}},
+		"a deletion":     {model("", sub("a", "decay", `><comp:listOfDeletions><comp:deletion comp:metaIdRef="rule"/></comp:listOfDeletions></comp:submodel>`)+sub("b", "decay", "/>"), ""), map[string]float64{"b__x": math.Exp(-1), "a__y": 1}},
+		"nested":         {model("", sub("a", "outer", ` comp:timeConversionFactor="two"/>`), ""), map[string]float64{"a__in__x": math.Exp(-0.125), "a__in__y": 0.125}},
+		"nested, kept":   {model(`<parameter id="z" value="5" constant="false"><comp:replacedBy comp:submodelRef="a" comp:idRef="in"><comp:sBaseRef comp:idRef="x"/></comp:replacedBy></parameter>`, sub("a", "outer", "/>"), ""), map[string]float64{"z": math.Exp(-0.25)}},
+		"nested, with k": {model(k("8", `<comp:replacedElement comp:submodelRef="a" comp:idRef="in"><comp:sBaseRef comp:portRef="rate"/></comp:replacedElement>`), sub("a", "outer", "/>"), ""), map[string]float64{"a__in__x": math.Exp(-2)}},
+	} {
+		got, err := solvedAt(t, c.text, 1)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for id, want := range c.want {
+			if v, ok := got[id]; !ok || math.Abs(v-want) > 1e-9 {
+				t.Errorf("%s: %s is %v: want %v", name, id, v, want)
+			}
+		}
+	}
+	for name, text := range map[string]string{
+		"no such model":       model("", sub("a", "growth", "/>"), ""),
+		"a model in itself":   model("", sub("a", "loop", "/>"), `<comp:modelDefinition id="loop"><comp:listOfSubmodels>`+sub("a", "loop", "/>")+`</comp:listOfSubmodels></comp:modelDefinition>`),
+		"no such element":     model(k("2", `<comp:replacedElement comp:submodelRef="a" comp:idRef="q"/>`), sub("a", "decay", "/>"), ""),
+		"no such submodel":    model(k("2", `<comp:replacedElement comp:submodelRef="b" comp:idRef="k"/>`), sub("a", "decay", "/>"), ""),
+		"a misspelt factor":   model("", sub("a", "decay", ` comp:timeConversionFactors="two"/>`), ""),
+		"an unknown element":  model("", sub("a", "decay", `><comp:listOfThings/></comp:submodel>`), ""),
+		"another file":        strings.Replace(model("", sub("a", "decay", "/>"), ""), "<comp:listOfModelDefinitions>", `<comp:listOfExternalModelDefinitions><comp:externalModelDefinition comp:id="e" comp:source="e.xml"/></comp:listOfExternalModelDefinitions><comp:listOfModelDefinitions>`, 1),
+		"a deletion of a use": model("", sub("a", "decay", `><comp:listOfDeletions><comp:deletion comp:idRef="k"/></comp:listOfDeletions></comp:submodel>`), ""),
+	} {
+		var e *source.Error
+		if _, err := solvedAt(t, text, 1); !errors.As(err, &e) || e.Line == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

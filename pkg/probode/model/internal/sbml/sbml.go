@@ -41,6 +41,7 @@ func Read(f *source.Files, name string) *equations.Equations {
 	if b.level != "2" && b.level != "3" {
 		s.Refuse(root.Line, "SBML Level "+b.level, "want Level 2 or 3")
 	}
+	b.composed(root)
 	b.known(root)
 	b.prepare(root)
 	b.root = root.First("model")

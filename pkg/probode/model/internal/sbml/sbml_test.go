@@ -155,7 +155,7 @@ func TestStrict(t *testing.T) {
 		}
 		refused(t, name+" with an attribute of a package", with(strings.Replace(line, "<"+name, "<"+name+` comp:a="b"`, 1)), true)
 		if !empty {
-			refused(t, name+" with an element of a package", with(line+"<comp:listOfSubmodels/>"), true)
+			refused(t, name+" with an element of a package", with(line+"<comp:thing/>"), true)
 			refused(t, name+" with an element of no one", with(line+"<thing/>"), false)
 			refused(t, name+" with text", with(line+"text"), false)
 		}

@@ -16,9 +16,7 @@ type kind struct {
 }
 
 // kinds holds the elements of the SBML core, Levels 2 and 3.
-var kinds = func() map[string]kind {
-	out := map[string]kind{}
-	for _, line := range strings.Split(`
+var kinds = kindsOf(`
 sbml: level version: model
 model: substanceUnits timeUnits volumeUnits areaUnits lengthUnits extentUnits conversionFactor: listOfFunctionDefinitions listOfUnitDefinitions listOfCompartmentTypes listOfSpeciesTypes listOfCompartments listOfSpecies listOfParameters listOfInitialAssignments listOfRules listOfConstraints listOfReactions listOfEvents
 listOfFunctionDefinitions:: functionDefinition
@@ -62,7 +60,11 @@ trigger: initialValue persistent: math
 delay:: math
 priority:: math
 listOfEventAssignments:: eventAssignment
-eventAssignment: variable: math`, "\n") {
+eventAssignment: variable: math`)
+
+func kindsOf(table string) map[string]kind {
+	out := map[string]kind{}
+	for _, line := range strings.Split(table, "\n") {
 		name, rest, ok := strings.Cut(line, ":")
 		if !ok {
 			continue
@@ -71,7 +73,7 @@ eventAssignment: variable: math`, "\n") {
 		out[name] = kind{append(strings.Fields(attributes), "id", "name", "metaid", "sboTerm"), strings.Fields(children), strings.HasPrefix(name, "listOf")}
 	}
 	return out
-}()
+}
 
 // known refuses what the core does not have. Elements of packages go, unless the file
 // requires the package, which is an error.
@@ -85,19 +87,12 @@ func (s *reader) known(root *tree.Element) {
 	var visit func(e *tree.Element)
 	visit = func(e *tree.Element) {
 		is := kinds[e.Name]
-		for _, t := range e.Text {
-			if t != "" {
-				s.Failf(e.Line, "found the text %.20q inside <%s>", t, e.Name)
-			}
-		}
 		for _, a := range e.Attr {
-			switch {
-			case required[a.Name.Space] && a.Name.Local != "required":
+			if required[a.Name.Space] && a.Name.Local != "required" {
 				s.Refuse(e.Line, "SBML package "+packageName(a.Name.Space), "the attribute %s of <%s> changes the meaning of the model", a.Name.Local, e.Name)
-			case a.Name.Space == "" && a.Name.Local != "xmlns" && !slices.Contains(is.attributes, a.Name.Local):
-				s.Failf(e.Line, "<%s> has an attribute %s, which SBML does not allow: want %s", e.Name, a.Name.Local, strings.Join(is.attributes, ", "))
 			}
 		}
+		s.allowed(e, is, "")
 		var core []*tree.Element
 		seen := map[string]int{}
 		for _, c := range e.Child {
@@ -127,6 +122,20 @@ func (s *reader) known(root *tree.Element) {
 		e.Child = core
 	}
 	visit(root)
+}
+
+// allowed refuses text in e, and attributes in a namespace that its kind does not have.
+func (s *reader) allowed(e *tree.Element, is kind, space string) {
+	for _, t := range e.Text {
+		if t != "" {
+			s.Failf(e.Line, "found the text %.20q inside <%s>", t, e.Name)
+		}
+	}
+	for _, a := range e.Attr {
+		if a.Name.Space == space && a.Name.Local != "xmlns" && !slices.Contains(is.attributes, a.Name.Local) {
+			s.Failf(e.Line, "<%s> has an attribute %s, which SBML does not allow: want %s", e.Name, a.Name.Local, strings.Join(is.attributes, ", "))
+		}
+	}
 }
 
 // packageName returns the name of the SBML package with the given namespace. For example,
