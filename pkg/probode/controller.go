@@ -540,7 +540,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		for _, v := range c.err {
 			c.local = append(c.local, math.Abs(v))
 		}
-		grow, most := 0.9*math.Pow(max(size, 1e-10), -0.7/c.q)*math.Pow(before, 0.4/c.q), c.most
+		// This product of powers is written without math.Pow, which took a fifth of the time of small problems.
+		grow, most := 0.9*math.Exp((0.4*math.Log(before)-0.7*math.Log(max(size, 1e-10)))/c.q), c.most
 		c.times, c.path, c.orders = append(c.times, to), append(c.path, c.next...), append(c.orders, uint8(c.one.Order))
 		if left--; left == 0 && c.step.Choose != nil {
 			if c.step.Memory > 0 && h < full/2 { // a step that was cut says little: return to the chosen length
