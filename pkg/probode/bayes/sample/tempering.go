@@ -35,7 +35,7 @@ func (Tempering) String() string { return "tempering" }
 // Algorithm draws from p₀(θ | Y).
 func (s Tempering) Algorithm() Algorithm {
 	return Algorithm{Target: Classical, Check: s.check, Kernel: s.kernel,
-		BurnIn: func(parameters int) int { return 600 + 150*parameters },
+		BurnIn: func(parameters int) int { return 300 + 75*parameters },
 		Tuned:  func(k mcmc.Kernel) (what, value string) { return k.(*tempering).tuned() }}
 }
 
