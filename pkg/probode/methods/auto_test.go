@@ -199,6 +199,58 @@ func TestAutoHolds(t *testing.T) {
 	}
 }
 
+// A component that rests at its steady state limits no step of DP5 by its errors, but the
+// derivative of the held path with respect to its initial value is that of the solution,
+// which is exp(−1000 t) or zero, and so is the gradient. One component rests at 1, one at 0,
+// and two rotate around their steady state; a slow one must go on. Unstable steps would
+// multiply the derivatives by more than 1e300.
+func TestAutoAtRest(t *testing.T) {
+	const k = 1000
+	for name, c := range map[string]struct {
+		at float64
+		f  func(f, x []float64)
+	}{
+		"at 1":         {1, func(f, x []float64) { f[0] = -k * (x[0] - 1) }},
+		"at 0":         {0, func(f, x []float64) { f[0] = -k * x[0] }},
+		"in rotation":  {1, func(f, x []float64) { f[0], f[1] = -k*(x[0]-1)-k*x[1], k*(x[0]-1)-k*x[1] }},
+		"under a wave": {1, func(f, x []float64) { f[0] = -k * (2 + x[2]) * (x[0] - 1) }},
+	} {
+		p := &probode.Problem{
+			Name: name, Span: [2]float64{0, 10}, Theta: []float64{c.at}, X0: make([]float64, 4), Autonomous: true,
+			F: func(f []float64, _ float64, x, _ []float64) {
+				f[1] = 0
+				c.f(f, x)
+				f[2], f[3] = x[3], -x[2]
+			},
+			Start: func(x, th []float64) { x[0], x[3] = th[0], 1 },
+		}
+		for _, rel := range []float64{1e-3, 1e-6, 1e-10} {
+			path, err := probode.Setup{Method: Auto{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: rel}}}.Bind(t.Context(), p, nil, []float64{10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			held, err := path.(probode.Holdable).Hold(t.Context(), p.Theta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := held.(probode.Gridded).Solver()
+			z, dz, w, g := make([]float64, s.PathLen()), make([]float64, s.PathLen()), make([]float64, s.PathLen()), probode.Gradient{Theta: make([]float64, 1)}
+			for k := range 3 {
+				w[len(w)-4+k] = 1
+			}
+			if err := s.SolveTangents(z, dz, p.Theta, []float64{1}, nil); err != nil {
+				t.Fatal(name, err)
+			}
+			if err := s.Gradient(&g, w, z, p.Theta, nil); err != nil {
+				t.Fatal(name, err)
+			}
+			if end := dz[len(dz)-4]; !(math.Abs(end)+math.Abs(g.Theta[0]) < 10*rel) || math.Abs(z[len(z)-2]-math.Sin(10)) > 1e3*rel {
+				t.Errorf("%s, %g: derivative %.3g, gradient %.3g, slow component %.6g: want 0, 0 and %.6g", name, rel, end, g.Theta[0], z[len(z)-2], math.Sin(10))
+			}
+		}
+	}
+}
+
 // A run depends on nothing but θ, and allocates nothing once both parts exist, even if an
 // event at the beginning leaves no first segment.
 func TestAutoForgets(t *testing.T) {
