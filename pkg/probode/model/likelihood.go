@@ -31,7 +31,7 @@ type LikelihoodSettings struct {
 	// ten to forty times too large. The estimate is never below the effect of rounding errors.
 	Tolerance probode.Tolerance
 
-	// Method is the solver; nil means Radau of order 5, because most models are stiff.
+	// Method is the solver; nil means methods.Auto.
 	Method probode.Method
 
 	// MaxStep is the largest allowed step: see probode.Adaptive.
@@ -161,10 +161,6 @@ type ObservableValue struct {
 	LogLikelihood float64
 }
 
-// maxDense is the largest number of states with a dense Jacobian by default. With more, a
-// single step would take seconds.
-const maxDense = 2000
-
 // LogLikelihood returns an object that computes the log-likelihood of the data in the
 // file. It is an error if p has no data, or if the settings are invalid.
 func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
@@ -181,9 +177,8 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 		return nil, fmt.Errorf("the number of workers is %d: want a number ≥ 0", s.Workers)
 	}
 	if s.Method == nil {
-		s.Method = methods.Radau{}
+		s.Method = methods.Auto{}
 	}
-	_, implicit := s.Method.(methods.Radau)
 	l := &LogLikelihood{p: p, set: s, free: p.estimated()}
 	list, err := p.Instances()
 	if err != nil {
@@ -196,9 +191,6 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 		c, err := p.compile(e)
 		if err != nil {
 			return nil, err
-		}
-		if d := len(e.states); implicit && c.ode.Band == nil && d > maxDense {
-			return nil, fmt.Errorf("%s has %d states and a dense Jacobian, but the default method allows at most %d: use an explicit method such as dp5", c.title, d, maxDense)
 		}
 		q := &part{compiledInstance: c}
 		seen := map[string]bool{}

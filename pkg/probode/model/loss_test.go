@@ -74,12 +74,11 @@ func TestMaxStep(t *testing.T) {
 	if got, want := right.Instances[0].Simulated[0], x0*math.Exp(-10*k)+pulse; math.Abs(got-want) > 1e-8*want {
 		t.Errorf("x(10) = %v: want %v", got, want)
 	}
-	// Steps of at most 0.078 and 0.05 find it; the remaining error is what the tolerance
-	// allows.
+	// Steps of at most 0.078 and 0.05 find it. The tolerance allows errors of 0.1.
 	if losses[0].D > 0.1 || losses[2].D > 0.1 {
 		t.Errorf("D = %v and %v: want next to none", losses[0].D, losses[2].D)
 	}
-	if want := pulse / theta[3]; math.Abs(losses[1].D-want) > 0.01*want {
+	if want := pulse / theta[3]; math.Abs(losses[1].D-want) > 0.1 {
 		t.Errorf("D = %v without a bound: want %v, the pulse missed", losses[1].D, want)
 	}
 }

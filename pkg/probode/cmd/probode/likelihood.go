@@ -44,7 +44,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: chosen so that the error of the log-likelihood is at most 1e-7")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help-all")
 	flags.Float64Var(&how.step, "step", 0, "`size` of equal steps between observation times; without -step, error control chooses the steps")
-	flags.StringVar(&how.method, "method", "radau5", "`method` of the solver; "+catalog.Help)
+	flags.StringVar(&how.method, "method", "auto", "`method` of the solver; "+catalog.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON; \"-\" is standard output; see docs/json.md")
 	if err := parseModel(flags, args, likelihoodHelp, out); err != nil {
