@@ -28,7 +28,7 @@ type FitSettings struct {
 	// contributes its density on that scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. Tolerance does not affect the accuracy of the final
+	// relative tolerance of 10⁻⁶. Tolerance does not affect the accuracy of the final
 	// log-likelihoods: their error is at most 10⁻⁷, unless rounding errors are larger.
 	Tolerance probode.Tolerance
 	// Workers is the number of searches that run at the same time; zero means one for
@@ -202,7 +202,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 		s.Iterations = 300
 	}
 	if s.Tolerance.Relative == 0 && s.Tolerance.Absolute == nil {
-		s.Tolerance.Relative = 1e-4
+		s.Tolerance.Relative = 1e-6
 	}
 	l, err := p.LogLikelihood(LikelihoodSettings{Tolerance: s.Tolerance, Workers: 1})
 	if err != nil {

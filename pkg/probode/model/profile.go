@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
@@ -105,7 +104,6 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	}
 	const restarts = 10
 	best := ends[0]
-	s.Tolerance = probode.Tolerance{Relative: 1e-6}
 	s.Starts, s.From = 0, [][]float64{best.Theta}
 	problem, err := p.newFit(s)
 	if err != nil {

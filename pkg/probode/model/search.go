@@ -1,12 +1,12 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -18,7 +18,6 @@ type search struct {
 	ctx       context.Context
 	fine      *LogLikelihood
 	posterior bayes.Posterior // on the scales of the parameters
-	partOf    []*part         // for each experiment of posterior, the part of fine from which it comes
 	*shape.Surface
 	low, high   []float64 // bounds of the coordinates
 	evaluations int
@@ -46,9 +45,6 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	for _, q := range s.fine.parts {
 		x, _ := f.p.observed(q.compiledInstance, f.theta, f.free, true)
 		s.posterior.Experiments = append(s.posterior.Experiments, x...)
-		for range x {
-			s.partOf = append(s.partOf, q)
-		}
 	}
 	for i, j := range f.free {
 		b := &f.boxes[i]
@@ -287,9 +283,9 @@ func (f *search) refine(a *shape.Ascent) error {
 	if err != nil {
 		return err
 	}
-	mesh := byProblem{}
-	for i, q := range f.partOf {
-		mesh[f.posterior.Experiments[i].Problem] = probode.Adaptive{Tolerance: v.Instances[slices.Index(f.fine.parts, q)].Tolerance, MaxSteps: 1e5}
+	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: cmp.Or(f.set.Tolerance.Relative, first)}, MaxSteps: 1e5}
+	for _, e := range v.Instances {
+		mesh.Relative = min(mesh.Relative, e.Tolerance.Relative)
 	}
 	if !f.solved(mesh, a.X) {
 		return f.failed
@@ -302,11 +298,3 @@ func (f *search) refine(a *shape.Ascent) error {
 	a.Resume(fineRise)
 	return nil
 }
-
-type byProblem map[*probode.Problem]probode.Adaptive
-
-func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
-	return b[p].Bind(ctx, s, p, at, times)
-}
-
-func (b byProblem) String() string { return "tolerances by experiment" }
