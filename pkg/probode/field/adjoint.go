@@ -28,7 +28,6 @@ type Adjoint struct {
 	increment float64 // of central differences
 
 	f, f1, ft      []float64
-	unused         []float64
 	theta1         []float64
 	beside, scaled []float64 // of SecondField
 }
@@ -36,7 +35,7 @@ type Adjoint struct {
 // NewAdjoint returns an Adjoint of f.
 func NewAdjoint(f *Field) *Adjoint {
 	a := &Adjoint{of: f, increment: Central, theta1: make([]float64, f.Params)}
-	for _, v := range []*[]float64{&a.f, &a.f1, &a.ft, &a.unused, &a.beside, &a.scaled} {
+	for _, v := range []*[]float64{&a.f, &a.f1, &a.ft, &a.beside, &a.scaled} {
 		*v = make([]float64, f.Dim)
 	}
 	if f.Pullback == nil {
@@ -57,7 +56,7 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	if f := a.of.Pullback; f != nil {
 		to := dx
 		if to == nil {
-			to = a.unused
+			to = a.ft // nobody reads it
 		}
 		if dt := f(to, a.Theta, lambda, t, x, theta); dt == dt {
 			a.Time += dt
