@@ -137,14 +137,15 @@ type Stepper struct {
 }
 
 // A Run is a part of a path on a uniform grid, without events and without the steps that
-// Noise.Quiet counts if there is noise.
+// Noise.Quiet counts if there is noise of the method.
 type Run struct {
 	T     []float64 // the n+1 times at which its n steps begin and end
 	H     float64   // the length of each step
 	Z     []float64 // its states, row by row; the first row is known
 	Theta []float64
-	Xi    []float64 // the normal variates of each step, row by row; nil for no noise
+	Xi    []float64 // the normal variates of each step, row by row; nil for no noise of the method
 	Scale []float64 // the factors of the normal variates, the same for all steps
+	Added []float64 // noise that is added to the state after each step, row by row; may be nil
 }
 
 // An ImplicitStep describes the equation of a step of an implicit method: the residual

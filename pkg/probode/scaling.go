@@ -154,6 +154,16 @@ func (s *Solver) scaleAt(i int) {
 	}
 }
 
+// localNoise returns the noise of ScaleLocal of the steps from step i.
+func (s *Solver) localNoise(xi []float64, i int) []float64 {
+	root := math.Sqrt(s.alpha)
+	s.added = s.added[:0]
+	for k, u := range s.unit[i*s.d:][:len(xi)] {
+		s.added = append(s.added, root*u*xi[k])
+	}
+	return s.added
+}
+
 // setScale sets the scale √α h^p of each normal variate; the argument `power` is h^p. A
 // component without noise has the scale 0.
 func (s *Solver) setScale(power float64) {

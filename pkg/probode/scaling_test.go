@@ -2,6 +2,7 @@ package probode_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,39 @@ func TestScaleLocal(t *testing.T) {
 			s.SetAlpha(0.3)
 			if want := m.Noise(2).Quiet; s.Startup() != want {
 				t.Errorf("%v: %d steps without noise, want %d", m, s.Startup(), want)
+			}
+		}
+	}
+}
+
+// singly takes the steps of a Method one at a time.
+type singly struct{ Method }
+
+func (m singly) Stepper(p *Problem, g *Grid) (*Stepper, error) {
+	s, err := m.Method.Stepper(p, g)
+	if err == nil {
+		s.Run = nil
+	}
+	return s, err
+}
+
+// Many steps in one call with ScaleLocal have the bits of single steps.
+func TestScaleLocalRuns(t *testing.T) {
+	for _, p := range []*Problem{problems.Logistic(), problems.FitzHughNagumo(), problems.Lorenz63(), problems.Lorenz96(6)} {
+		p.Span[1] = p.Span[0] + 1
+		for _, m := range []Method{adams.Bashforth{Steps: 3}, adams.Moulton{Linearize: adams.Current}, adams.Moulton{Steps: 2, Linearize: adams.Current}, adams.Moulton{Steps: 3}, methods.RungeKutta{}} {
+			var paths [2][]float64
+			for i, m := range []Method{m, singly{m}} {
+				s := mustSolver(t, p, m, 1./128, 0.3)
+				if err := s.SetScaling(ScaleLocal, p.Theta); err != nil {
+					t.Fatal(err)
+				}
+				xi := make([]float64, s.NoiseLen())
+				DrawNoise(xi, 1, 2)
+				paths[i] = solve(t, s, xi)
+			}
+			if !slices.Equal(paths[0], paths[1]) {
+				t.Errorf("%s, %v: the paths differ", p.Name, m)
 			}
 		}
 	}

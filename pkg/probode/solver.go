@@ -43,6 +43,7 @@ type Solver struct {
 	unit    []float64 // ScaleLocal: l √N; N×d
 	powers  []float64 // ScaleStep on a grid whose steps differ: h^p of each step
 	scale   []float64 // of the normal variates of the current step
+	added   []float64 // ScaleLocal: the noise of the current steps
 	fixed   bool      // scale is the same for all steps
 
 	f        []float64 // f at the state of a failure
@@ -143,7 +144,7 @@ func (s *Solver) Clone() *Solver {
 	if err := c.on(s.g); err != nil {
 		panic("probode: " + err.Error()) // s was made with the same arguments
 	}
-	c.scale = slices.Clone(s.scale)
+	c.scale, c.added = slices.Clone(s.scale), nil
 	c.f, c.jac, c.lin = nil, nil, nil
 	return &c
 }
@@ -420,11 +421,15 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 // steps with an index below the argument `end`. The result is the index of the next step,
 // or of the step that failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
-	if s.step.Run != nil && s.g.h > 0 && (xi == nil || s.fixed && i >= s.quiet) {
+	local := s.scaling == ScaleLocal
+	if s.step.Run != nil && s.g.h > 0 && (xi == nil || local || s.fixed && i >= s.quiet) {
 		const most = 32 // steps between two checks of the context
 		to := min(end, i+most)
 		s.part = Run{T: s.g.t[i : to+1], H: s.g.h, Z: z[i*s.d : (to+1)*s.d], Theta: theta}
-		if xi != nil {
+		switch {
+		case xi != nil && local:
+			s.part.Added = s.localNoise(xi[i*n:to*n], i)
+		case xi != nil:
 			s.part.Xi, s.part.Scale = xi[i*n:to*n], s.scale
 		}
 		taken, err := s.step.Run(&s.part)

@@ -114,6 +114,9 @@ func (a *bashforth) run(r *probode.Run) (int, error) {
 		for k, v := range part(r.Xi, n, d) {
 			next[k] += scale[k] * v
 		}
+		for k, v := range part(r.Added, n, d) {
+			next[k] += v
+		}
 		if err := diverged(next); err != nil {
 			return n, err
 		}

@@ -26,7 +26,7 @@ func (a *moulton) run(r *probode.Run) (int, error) {
 		a.one = probode.Step{T: r.T[n], End: r.T[n+1], H: r.H, X: row(r.Z, n, d), Next: row(r.Z, n+1, d), Theta: r.Theta}
 		err := a.take(&a.one)
 		if err == nil {
-			err = diverged(a.one.Next)
+			err = arrive(a.one.Next, part(r.Added, n, d))
 		}
 		if err != nil {
 			return n, err
@@ -121,9 +121,12 @@ func (a *moulton) currentSlices(r *fusedRun, from, to int) (int, error) {
 			continue
 		}
 		a.lu.Solve(u)
+		added := part(r.Added, i, d)
 		fine := true
 		for k, v := range u[:len(next)] {
-			v += x[k]
+			if v += x[k]; added != nil {
+				v += added[k]
+			}
 			next[k] = v
 			fine = fine && math.Abs(v) < probode.TooLarge
 		}
@@ -149,7 +152,15 @@ func (a *moulton) alone(r *fusedRun, i int) error {
 	if err != nil {
 		return err
 	}
-	return diverged(a.one.Next)
+	return arrive(a.one.Next, part(r.Added, i, a.d))
+}
+
+// arrive adds the rest of the noise to the next state, if there is any.
+func arrive(x, added []float64) error {
+	for k, v := range added {
+		x[k] += v
+	}
+	return diverged(x)
 }
 
 func diverged(x []float64) error {

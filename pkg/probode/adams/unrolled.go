@@ -13,7 +13,7 @@ import (
 // linearised at the current state.
 func (a *moulton) current1(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), r.T
-	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
+	z, theta, xi, added, past, inv, scale := r.Z, r.Theta, r.Xi, r.Added, r.past, a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0 float64
 	for i := from; i < to; i++ {
@@ -50,6 +50,10 @@ func (a *moulton) current1(r *fusedRun, from, to int) (int, error) {
 		}
 		u0 = a0 * u0
 		y0 := x[0] + u0
+		if added != nil {
+			e := added[1*i : 1*i+1 : 1*i+1]
+			y0 = y0 + e[0]
+		}
 		next := x[1:]
 		next[0] = y0
 		if !(math.Abs(y0) < probode.TooLarge) {
@@ -63,7 +67,7 @@ func (a *moulton) current1(r *fusedRun, from, to int) (int, error) {
 // of each step by Newton's method: see solveNewton.
 func (a *moulton) newton1(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), r.T
-	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
+	z, theta, xi, added, past, inv, scale := r.Z, r.Theta, r.Xi, r.Added, r.past, a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
 	var a0 float64
@@ -152,6 +156,10 @@ step:
 			u0 = a0 * r0
 		}
 		y0 = y0 + n0
+		if added != nil {
+			e := added[1*i : 1*i+1 : 1*i+1]
+			y0 = y0 + e[0]
+		}
 		next[0] = y0
 		if !(math.Abs(y0) < probode.TooLarge) {
 			return i, probode.ErrDiverged
@@ -236,7 +244,7 @@ func (a *moulton) reverse1(to *probode.Adjoint, i int, step *probode.Step) bool 
 // linearised at the current state.
 func (a *moulton) current2(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), r.T
-	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
+	z, theta, xi, added, past, inv, scale := r.Z, r.Theta, r.Xi, r.Added, r.past, a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3 float64
 	for i := from; i < to; i++ {
@@ -275,6 +283,10 @@ func (a *moulton) current2(r *fusedRun, from, to int) (int, error) {
 		}
 		u0, u1 = a0*u0+a1*u1, a2*u0+a3*u1
 		y0, y1 := x[0]+u0, x[1]+u1
+		if added != nil {
+			e := added[2*i : 2*i+2 : 2*i+2]
+			y0, y1 = y0+e[0], y1+e[1]
+		}
 		next := x[2:]
 		next[0], next[1] = y0, y1
 		if !(math.Abs(y0) < probode.TooLarge && math.Abs(y1) < probode.TooLarge) {
@@ -288,7 +300,7 @@ func (a *moulton) current2(r *fusedRun, from, to int) (int, error) {
 // of each step by Newton's method: see solveNewton.
 func (a *moulton) newton2(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), r.T
-	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
+	z, theta, xi, added, past, inv, scale := r.Z, r.Theta, r.Xi, r.Added, r.past, a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3 float64
@@ -381,6 +393,10 @@ step:
 			u0, u1 = a0*r0+a1*r1, a2*r0+a3*r1
 		}
 		y0, y1 = y0+n0, y1+n1
+		if added != nil {
+			e := added[2*i : 2*i+2 : 2*i+2]
+			y0, y1 = y0+e[0], y1+e[1]
+		}
 		next[0], next[1] = y0, y1
 		if !(math.Abs(y0) < probode.TooLarge && math.Abs(y1) < probode.TooLarge) {
 			return i, probode.ErrDiverged
@@ -470,7 +486,7 @@ func (a *moulton) reverse2(to *probode.Adjoint, i int, step *probode.Step) bool 
 // linearised at the current state.
 func (a *moulton) current3(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), r.T
-	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
+	z, theta, xi, added, past, inv, scale := r.Z, r.Theta, r.Xi, r.Added, r.past, a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3, a4, a5, a6, a7, a8 float64
 	var ok bool
@@ -507,6 +523,10 @@ func (a *moulton) current3(r *fusedRun, from, to int) (int, error) {
 		}
 		u0, u1, u2 = a0*u0+a1*u1+a2*u2, a3*u0+a4*u1+a5*u2, a6*u0+a7*u1+a8*u2
 		y0, y1, y2 := x[0]+u0, x[1]+u1, x[2]+u2
+		if added != nil {
+			e := added[3*i : 3*i+3 : 3*i+3]
+			y0, y1, y2 = y0+e[0], y1+e[1], y2+e[2]
+		}
 		next := x[3:]
 		next[0], next[1], next[2] = y0, y1, y2
 		if !(math.Abs(y0) < probode.TooLarge && math.Abs(y1) < probode.TooLarge && math.Abs(y2) < probode.TooLarge) {
@@ -520,7 +540,7 @@ func (a *moulton) current3(r *fusedRun, from, to int) (int, error) {
 // of each step by Newton's method: see solveNewton.
 func (a *moulton) newton3(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), r.T
-	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
+	z, theta, xi, added, past, inv, scale := r.Z, r.Theta, r.Xi, r.Added, r.past, a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3, a4, a5, a6, a7, a8 float64
@@ -608,6 +628,10 @@ step:
 			u0, u1, u2 = a0*r0+a1*r1+a2*r2, a3*r0+a4*r1+a5*r2, a6*r0+a7*r1+a8*r2
 		}
 		y0, y1, y2 = y0+n0, y1+n1, y2+n2
+		if added != nil {
+			e := added[3*i : 3*i+3 : 3*i+3]
+			y0, y1, y2 = y0+e[0], y1+e[1], y2+e[2]
+		}
 		next[0], next[1], next[2] = y0, y1, y2
 		if !(math.Abs(y0) < probode.TooLarge && math.Abs(y1) < probode.TooLarge && math.Abs(y2) < probode.TooLarge) {
 			return i, probode.ErrDiverged

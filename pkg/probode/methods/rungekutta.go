@@ -404,6 +404,11 @@ func (r *rungeKutta) run(run *probode.Run) (int, error) {
 				next[k] += run.Scale[k] * v
 			}
 		}
+		if run.Added != nil {
+			for k, v := range row(run.Added, i, d)[:len(next)] {
+				next[k] += v
+			}
+		}
 		for _, v := range next {
 			if !(math.Abs(v) < probode.TooLarge) {
 				return i, probode.ErrDiverged
