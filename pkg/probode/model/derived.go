@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
@@ -17,12 +18,17 @@ func (r *modelReader) derivedFrom(y *source.Node, p *File) {
 	list.Mapping("derived")
 	for _, id := range list.Keys {
 		line := list.LineOf(id)
-		if r.id(line, "the name of a derived quantity", id); id == r.time || id == expr.Time {
+		base, _, _ := strings.Cut(id, "[")
+		if r.id(line, "the name of a derived quantity", base); id == r.time || id == expr.Time {
 			r.Failf(line, "a derived quantity has the name %s, which is reserved for time: use another name", id)
 		}
-		q := equations.Assignment{ID: id, Formula: r.formula(list, id), Where: r.At(line)}
-		r.fixed = append(r.fixed, fixed{"derived quantity " + id, q.Formula, q.Where})
-		p.derived = append(p.derived, q)
+		for _, values := range r.valuesOf(id) {
+			one := bound(list, values)
+			q := equations.Assignment{ID: r.indexed(one, id), Where: r.At(line)}
+			q.Formula = r.formula(one, id)
+			r.fixed = append(r.fixed, fixed{"derived quantity " + q.ID, q.Formula, q.Where})
+			p.derived = append(p.derived, q)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-func score(id string) string { return id + "_score" }
+func score(id string) string { return suffixed(id, "_score") }
 
 var scoreMedians = map[string]float64{"normal": 0, "logNormal": 0, "laplace": 0, "logLaplace": 0, "cauchy": 0,
 	"halfNormal": 0.6744897501960817, "halfCauchy": 1, "exponential": math.Ln2}
@@ -29,7 +29,7 @@ func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 		s = strings.TrimSpace(s)
 		v, err := source.ParseNumber(s)
 		if err != nil {
-			q := r.finish(line, "objectivePriorParameters", r.File.Formula(line, "objectivePriorParameters", s, r.callables...))
+			q := r.finish(line, "objectivePriorParameters", r.in(n).Formula(line, "objectivePriorParameters", s, r.callables...))
 			of = append(of, q)
 			if v, ok := q.Simplify().Const(); ok {
 				numbers = append(numbers, numberText(v))
@@ -106,7 +106,7 @@ func (r *modelReader) addLayers(p *File, m *Model) {
 			if slices.ContainsFunc(c.set, func(s setting) bool { return s.id == base }) {
 				continue // the condition sets its own value
 			}
-			q.ID = base + "_" + c.id
+			q.ID = suffixed(base, "_"+c.id)
 			c.set = append(c.set, setting{base, expr.Sym(q.ID)})
 			p.Params = append(p.Params, q)
 		}

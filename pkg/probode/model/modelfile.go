@@ -14,7 +14,7 @@ import (
 )
 
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
-	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "inputs", "derived", "data")
+	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "inputs", "indices", "derived", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
 	p := &File{Name: y.Word("name")}
 	if p.Name == "" {
@@ -31,6 +31,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 		m.clock = readClock(t)
 		r.clock = m.clock
 	}
+	r.indices(y)
 	r.functions(y.List("functions"))
 	for _, n := range y.List("parameters") {
 		if q, layered := r.parameter(n); !layered {

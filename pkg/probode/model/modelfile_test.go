@@ -436,7 +436,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	if n != 7 {
-		t.Errorf("%d examples: want 7", n)
+	if n != 8 {
+		t.Errorf("%d examples: want 8", n)
 	}
 }

@@ -40,7 +40,7 @@ type fixed struct {
 
 // id reports an error if v cannot be a name in formulas.
 func (r *modelReader) id(line int, what, v string) string {
-	if !expr.IsID(v) || expr.Reserved(v) {
+	if !expr.IsName(v) || expr.Reserved(v) {
 		r.Failf(line, "%s is %q: want letters, digits and _; the first character must not be a digit, and words such as \"inf\" and \"and\" are reserved", what, v)
 	}
 	return v
@@ -55,12 +55,12 @@ func (r *modelReader) name(n *source.Node, key string) string {
 }
 
 func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
-	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
+	return r.finish(n.LineOf(key), key, r.in(n).Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
 func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	line, text := n.LineOf(key), n.Must("an entry", key)
-	e, err := expr.Parse(text, r.callables...)
+	e, err := expr.ParseWith(r.in(n).Names, text, r.callables...)
 	if err != nil {
 		r.FailMath(line, key, err)
 	}

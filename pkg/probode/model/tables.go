@@ -62,7 +62,7 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 			ids[a.ID] = true
 		}
 		for _, t := range observables {
-			t.IDs = ids
+			t.Names.IDs = ids
 			m.observables = append(m.observables, observableTable(t)...)
 		}
 		for _, t := range conditions {
@@ -145,7 +145,7 @@ func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
 		w := p.where
-		if !expr.IsID(p.ID) {
+		if !expr.IsName(p.ID) {
 			w.Failf("parameter id %q: want letters, digits and _; the first character must not be a digit", p.ID)
 		}
 		if p.ID == expr.Time || expr.Reserved(p.ID) {

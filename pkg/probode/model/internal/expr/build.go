@@ -384,6 +384,8 @@ var refused = map[string]string{
 	"rateof":    "formulas cannot contain the rate of change of a variable: write the right-hand side of its equation instead",
 	"Piecewise": "write piecewise(value, condition, ..., otherwise)",
 	"gamma":     "write exp(lgamma(x)) for x > 0",
+	"sum":       "its first argument is no index of the file",
+	"product":   "its first argument is no index of the file",
 	"erf":       "the error function is not supported",
 }
 

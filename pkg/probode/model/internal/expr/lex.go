@@ -66,6 +66,19 @@ func IsID(s string) bool {
 	return s != "" && isLetter(s[0]) && skip(s, 0, isWord) == len(s)
 }
 
+// IsName reports whether s is an ID, or an ID with indices, such as S[1] or C[2,13].
+func IsName(s string) bool {
+	base, rest, indexed := strings.Cut(s, "[")
+	if !indexed {
+		return IsID(s)
+	}
+	rest, closed := strings.CutSuffix(rest, "]")
+	for _, v := range strings.Split(rest, ",") {
+		closed = closed && v != "" && v[0] != '0' && skip(v, 0, isDigit) == len(v)
+	}
+	return closed && IsID(base)
+}
+
 // skip starts at pos, skips characters as long as is() returns true, and returns the new
 // position.
 func skip(src string, pos int, is func(c byte) bool) int {
@@ -105,7 +118,7 @@ func scan(src string, pos int) (token, error) {
 			return token{kind: 'o', text: two, pos: pos}, nil
 		}
 	}
-	if strings.IndexByte("+-*/%^()<>!,", c) >= 0 {
+	if strings.IndexByte("+-*/%^()<>!,[]", c) >= 0 {
 		return token{kind: 'o', text: src[pos : pos+1], pos: pos}, nil
 	}
 	switch c {

@@ -2,8 +2,10 @@ package expr
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,14 +29,24 @@ import (
 // have no special meaning for Parse. For the names pi and e, see [Constant]. The error is
 // a [*SyntaxError] with a message of one line.
 func Parse(src string, functions ...string) (n *Node, err error) {
-	return ParseWithIDs(src, nil, functions...)
+	return ParseWith(Names{}, src, functions...)
 }
 
-// ParseWithIDs is like Parse, but reads the given IDs as names, even if Parse reads them
-// as something else, such as INF or not.
-func ParseWithIDs(src string, ids map[string]bool, functions ...string) (n *Node, err error) {
+// Names are the names to which ParseWith gives a meaning.
+type Names struct {
+	// IDs are read as names, even if Parse reads them as something else, such as INF or not.
+	IDs map[string]bool
+
+	// Ranges has, for each index, the largest value; the smallest one is 1. Index has the
+	// values of the indices that are known. With an index b, S[b, 2] is the name S[3,2] if b
+	// is 3, and sum(b, x) and product(b, x) are a sum and a product of x over all b.
+	Ranges, Index map[string]int
+}
+
+// ParseWith is like Parse, with names that have a meaning.
+func ParseWith(names Names, src string, functions ...string) (n *Node, err error) {
 	defer catch(&err)
-	p := &parser{src: src, ids: ids, functions: functions}
+	p := &parser{src: src, names: names, functions: functions}
 	p.next()
 	all := p.binary(0)
 	if p.tok.kind != 0 {
@@ -48,11 +60,12 @@ const nestMost = 10000
 
 type parser struct {
 	src       string
-	ids       map[string]bool
+	names     Names
 	functions []string
 	tok       token // the next token
 	end       int   // where it ends
 	depth     int
+	made      int // terms of sums and products
 }
 
 // failf reports a mistake at a position in the text, and stops parsing.
@@ -69,7 +82,7 @@ func (p *parser) next() {
 	switch {
 	case p.tok.kind == 'q':
 		p.end += 2
-	case p.tok.kind == 'a' && p.ids[p.tok.text] && Reserved(p.tok.text):
+	case p.tok.kind == 'a' && p.names.IDs[p.tok.text] && Reserved(p.tok.text):
 		p.tok.kind = 'q' // as in backquotes
 	}
 }
@@ -282,7 +295,18 @@ func (p *parser) operand() *Node {
 	case tok.kind == 'a' || tok.kind == 'q':
 		p.next()
 		if p.tok.is("(") {
+			if tok.text == "sum" || tok.text == "product" {
+				if _, known := p.names.Ranges[p.second()]; known {
+					return p.series(tok.text)
+				}
+			}
 			return p.call(tok)
+		}
+		if p.tok.is("[") {
+			return Sym(tok.text + p.subscript())
+		}
+		if v, ok := p.names.Index[tok.text]; ok {
+			return Num(float64(v))
 		}
 		if tok.kind == 'q' {
 			return Sym(tok.text)
@@ -306,6 +330,74 @@ func (p *parser) operand() *Node {
 	}
 	p.failf(tok.pos, `found %s: want a number, a name, a sign or "("`, tok)
 	return nil
+}
+
+// second returns the text of the token after the next one.
+func (p *parser) second() string {
+	t, _ := scan(p.src, p.end)
+	return t.text
+}
+
+// subscript reads indices in square brackets, which are formulas of indices and numbers.
+func (p *parser) subscript() string {
+	p.enter()
+	defer func() { p.depth-- }()
+	text := "["
+	for {
+		pos := p.tok.pos
+		v, ok := p.binary(levelSum).Const()
+		if !ok || !(v >= 1 && v < 1e6) || v != math.Trunc(v) {
+			p.failf(pos, "found an index that is not known: want a whole number from 1 on, or a formula of %s", strings.Join(slices.Sorted(maps.Keys(p.names.Ranges)), ", "))
+		}
+		text += strconv.Itoa(int(v))
+		if p.tok.is("]") {
+			p.next()
+			return text + "]"
+		}
+		if !p.tok.is(",") {
+			p.failf(p.tok.pos, `found %s: want "," or the "]" that ends the indices`, p.tok)
+		}
+		p.next()
+		text += ","
+	}
+}
+
+// series reads a sum or a product over an index: its term again for each value.
+func (p *parser) series(name string) *Node {
+	p.enter()
+	defer func() { p.depth-- }()
+	index := p.tok.text
+	if _, used := p.names.Index[index]; used {
+		p.failf(p.tok.pos, "the index %s is in use: want another index for the %s", index, name)
+	}
+	outer := p.names.Index
+	p.names.Index = maps.Clone(outer)
+	if outer == nil {
+		p.names.Index = map[string]int{}
+	}
+	if p.next(); !p.tok.is(",") {
+		p.failf(p.tok.pos, `found %s: want "," after the index %s`, p.tok, index)
+	}
+	first := p.end
+	var terms []*Node
+	for v := range p.names.Ranges[index] {
+		p.names.Index[index], p.end = v+1, first
+		p.next()
+		pos := p.tok.pos
+		terms = append(terms, p.binary(0))
+		if !fits(terms[v], false) {
+			p.failf(pos, "the term of a %s is a condition: want a number", name)
+		}
+		if p.made += len(terms[v].args) + 1; p.made > expandMost {
+			p.failf(pos, "sums and products have more than %d operators", expandMost)
+		}
+	}
+	p.names.Index = outer
+	if !p.tok.is(")") {
+		p.failf(p.tok.pos, `found %s: want an operator or the ")" that ends the %s`, p.tok, name)
+	}
+	p.next()
+	return builders[map[string]string{"sum": "plus", "product": "times"}[name]].build(terms)
 }
 
 // call reads the arguments of a function, from the opening bracket to the closing

@@ -220,7 +220,7 @@ func number(v float64) string {
 
 // quoteName encloses a name in backquotes if the name is reserved or is not a valid ID.
 func quoteName(name string) string {
-	if IsID(name) && !Reserved(name) {
+	if IsName(name) && !Reserved(name) {
 		return name
 	}
 	return fmt.Sprintf("`%s`", name)

@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// Formula parses a formula, which may contain s.IDs.
+// Formula parses a formula, which may contain s.Names.
 func (s *File) Formula(line int, what, text string, functions ...string) *expr.Node {
-	n, err := expr.ParseWithIDs(text, s.IDs, functions...)
+	n, err := expr.ParseWith(s.Names, text, functions...)
 	if err != nil {
 		s.FailMath(line, what, err)
 	}
@@ -25,7 +25,7 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 	if x, err := ParseNumber(v); err == nil && !math.IsInf(x, 0) {
 		return expr.Num(x)
 	}
-	if !expr.IsID(v) || expr.Reserved(v) {
+	if !expr.IsName(v) || expr.Reserved(v) {
 		s.Failf(line, "%s is %q: want a finite number or the ID of a parameter", what, v)
 	}
 	return expr.Sym(v)

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/probode/probode/internal/plainfile"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // An Error describes a mistake in a model file and says where it is.
@@ -119,9 +120,9 @@ type File struct {
 	*Files
 	Name  string
 	Text  []byte
-	IDs   map[string]bool // names in formulas, even if they look like numbers or operators
-	quiet bool            // messages contain no text from the file
-	above int             // lines of the file before Text
+	Names expr.Names // in formulas
+	quiet bool       // messages contain no text from the file
+	above int        // lines of the file before Text
 }
 
 // Read reads a file of UTF-8 text, and removes its byte order mark if it has one.

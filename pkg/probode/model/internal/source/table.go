@@ -159,7 +159,7 @@ func (r Row) Get(column string) string {
 	c := r.Cells[i]
 	switch c {
 	case "NaN", "nan", "NA", "N/A", "NULL", "null", "<NA>":
-		if !r.t.IDs[c] {
+		if !r.t.Names.IDs[c] {
 			return ""
 		}
 	}

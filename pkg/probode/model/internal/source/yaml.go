@@ -24,6 +24,7 @@ type Node struct {
 	Keys  []string // of a mapping, in the order in which the file lists them
 	ByKey map[string]*Node
 	Null  bool
+	Index map[string]int // see expr.Names
 }
 
 // YAML reads a YAML file, which must contain a single document.
