@@ -10,67 +10,148 @@ import (
 // A Cumulative is a continuous Likelihood whose distribution function is known.
 type Cumulative interface {
 	SlopedLikelihood
-	// LogCDF returns log P(Y ≤ y) given m and `own`. If `slope` is not nil, LogCDF
-	// writes to it the derivatives with respect to m and to the elements of `own`, in
-	// this order.
-	LogCDF(slope []float64, y, m float64, own []float64) float64
+	// LogTail returns log P(Y ≤ y) given m and `own` or, if the argument `above` is true,
+	// log P(Y ≥ y). If `slope` is not nil, LogTail writes to it the derivatives with
+	// respect to m and to the elements of `own`, in this order.
+	LogTail(slope []float64, y, m float64, own []float64, above bool) float64
 }
 
 var _ = []Cumulative{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}}
 
-// Censored is the Likelihood of measurements with a lower limit of quantification.
-// Censored.Of is the distribution of the measured quantity Y. A value of Y above Limit is
+// Censored is the Likelihood of measurements with limits of quantification. Censored.Of
+// is the distribution of the measured quantity Y. A value of Y between the limits is
 // observed as it is: y = Y. If Y is at most Limit, the value of Y is unknown. In the
-// data, any number y ≤ Limit stands for the event Y ≤ Limit:
+// data, any number y ≤ Limit stands for the event Y ≤ Limit, and likewise above Upper:
 //
-//	p(y | m) = p_Of(y | m)        for y > Limit
+//	p(y | m) = p_Of(y | m)        for Limit < y < Upper
 //	p(y | m) = P_Of(Y ≤ Limit)    for y ≤ Limit   [Tobin 1958]
+//	p(y | m) = P_Of(Y ≥ Upper)    for y ≥ Upper
 type Censored struct {
 	Of    Cumulative
-	Limit float64
+	Limit float64  // −Inf: no lower limit
+	Upper *float64 // nil: no upper limit; otherwise above Limit
 }
 
-var _ SlopedLikelihood = Censored{}
+// Interval is the Likelihood of a measurement of which only an interval is known. The
+// number in the data does not matter:
+//
+//	p(y | m) = P_Of(From ≤ Y ≤ To)
+type Interval struct {
+	Of       Cumulative
+	From, To float64 // From < To; −Inf and +Inf are allowed
+}
+
+var _ = []SlopedLikelihood{Censored{}, Interval{}}
 
 // Own returns c.Of.Own().
 func (c Censored) Own() []Value { return c.Of.Own() }
 
-// LogProb returns the log density of y, or log P(Y ≤ Limit) for y ≤ Limit.
-func (c Censored) LogProb(y, m float64, own []float64) float64 {
-	if y > c.Limit {
-		return c.Of.LogProb(y, m, own)
+// beyond returns the interval for which y stands, if it is beyond a limit.
+func (c Censored) beyond(y float64) (i Interval, ok bool) {
+	switch {
+	case c.Upper != nil && y >= *c.Upper:
+		return Interval{c.Of, *c.Upper, math.Inf(1)}, true
+	case !(y > c.Limit):
+		return Interval{c.Of, math.Inf(-1), c.Limit}, true
 	}
-	if lp := c.Of.LogCDF(nil, c.Limit, m, own); lp <= 0 {
+	return i, false
+}
+
+// LogProb returns the log density of y, or the log probability of the values for which y
+// stands.
+func (c Censored) LogProb(y, m float64, own []float64) float64 {
+	if i, ok := c.beyond(y); ok {
+		return i.LogProb(y, m, own)
+	}
+	return c.Of.LogProb(y, m, own)
+}
+
+// Slope implements SlopedLikelihood.
+func (c Censored) Slope(dst []float64, y, m float64, own []float64) {
+	if i, ok := c.beyond(y); ok {
+		i.Slope(dst, y, m, own)
+		return
+	}
+	c.Of.Slope(dst, y, m, own)
+}
+
+// Rand returns a draw of Y or, if it is beyond a limit, the limit.
+func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	y := c.Of.Rand(m, own, rng)
+	switch {
+	case y < c.Limit:
+		return c.Limit
+	case c.Upper != nil && y > *c.Upper:
+		return *c.Upper
+	}
+	return y
+}
+
+// Kink implements Kinked. If y is between the limits, Kink returns the kink of the
+// uncensored likelihood c.Of.
+func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
+	if _, unknown := c.beyond(y); !unknown {
+		if by, is := c.Of.(Kinked); is {
+			return by.Kink(y, m, own)
+		}
+	}
+	return 0, 0, 0, false
+}
+
+// Own returns i.Of.Own().
+func (i Interval) Own() []Value { return i.Of.Own() }
+
+// Rand returns a draw of Y.
+func (i Interval) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	return i.Of.Rand(m, own, rng)
+}
+
+// LogProb returns log P(From ≤ Y ≤ To).
+func (i Interval) LogProb(_, m float64, own []float64) float64 {
+	if lp := i.logProb(nil, m, own); lp <= 0 {
 		return lp
 	}
 	return math.Inf(-1) // m or own is invalid
 }
 
 // Slope implements SlopedLikelihood.
-func (c Censored) Slope(dst []float64, y, m float64, own []float64) {
-	if y > c.Limit {
-		c.Of.Slope(dst, y, m, own)
-		return
+func (i Interval) Slope(dst []float64, _, m float64, own []float64) { i.logProb(dst, m, own) }
+
+// logProb subtracts the smaller one of two tails from the larger one, on the side on which
+// they are small.
+func (i Interval) logProb(slope []float64, m float64, own []float64) float64 {
+	switch {
+	case math.IsInf(i.From, -1):
+		return i.Of.LogTail(slope, i.To, m, own, false)
+	case math.IsInf(i.To, 1):
+		return i.Of.LogTail(slope, i.From, m, own, true)
 	}
-	c.Of.LogCDF(dst, c.Limit, m, own)
+	above, large, small := m < i.From, i.To, i.From
+	if above {
+		large, small = small, large
+	}
+	var less []float64
+	if slope != nil {
+		less = make([]float64, len(slope))
+	}
+	a, b := i.Of.LogTail(slope, large, m, own, above), i.Of.LogTail(less, small, m, own, above)
+	if math.IsInf(b, -1) {
+		return a
+	}
+	ratio := math.Exp(b - a)
+	for k := range slope {
+		slope[k] = (slope[k] - ratio*less[k]) / (1 - ratio)
+	}
+	return a + math.Log1p(-ratio)
 }
 
-// Rand returns the larger of Limit and a draw of Y.
-func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	y := c.Of.Rand(m, own, rng)
-	if y < c.Limit {
-		return c.Limit
+// Describe implements Describer.
+func (i Interval) Describe() Description {
+	d := Censored{Of: i.Of}.Describe()
+	if d.Of != nil {
+		d.Of = i
 	}
-	return y
-}
-
-// Kink implements Kinked. If y is above Limit, Kink returns the kink of the uncensored
-// likelihood c.Of.
-func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
-	if by, is := c.Of.(Kinked); is && y > c.Limit {
-		return by.Kink(y, m, own)
-	}
-	return 0, 0, 0, false
+	return d
 }
 
 // Describe implements Describer. The result is empty if the uncensored likelihood, c.Of,
@@ -83,33 +164,45 @@ func (c Censored) Describe() Description {
 	return Description{Of: c, Own: d.Own, Y: "a finite number"}
 }
 
-// LogCDF implements Cumulative.
-func (Gaussian) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+// LogTail implements Cumulative.
+func (Gaussian) LogTail(slope []float64, y, m float64, own []float64, above bool) float64 {
 	if !(own[0] > 0) {
 		return math.NaN()
 	}
-	z := (y - m) / own[0]
+	sign := side(above)
+	z := sign * (y - m) / own[0]
 	lp, hazard := logPhi(z)
 	if slope != nil {
-		slope[0], slope[1] = -hazard/own[0], -hazard*z/own[0]
+		slope[0], slope[1] = -sign*hazard/own[0], -hazard*z/own[0]
 	}
 	return lp
 }
 
-// LogCDF implements Cumulative.
-func (LogNormal) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+// LogTail implements Cumulative.
+func (LogNormal) LogTail(slope []float64, y, m float64, own []float64, above bool) float64 {
 	if !(m > 0 && own[0] > 0) {
 		return math.NaN()
 	}
 	if !(y > 0) {
 		clear(slope)
+		if above {
+			return 0
+		}
 		return math.Inf(-1)
 	}
-	lp := Gaussian{}.LogCDF(slope, math.Log(y), math.Log(m), own)
+	lp := Gaussian{}.LogTail(slope, math.Log(y), math.Log(m), own, above)
 	if slope != nil {
 		slope[0] /= m
 	}
 	return lp
+}
+
+// side returns the sign that mirrors a symmetric distribution for its upper tail.
+func side(above bool) float64 {
+	if above {
+		return -1
+	}
+	return 1
 }
 
 // logPhi returns log Φ(z) and its derivative φ/Φ.
@@ -125,38 +218,40 @@ func logPhi(z float64) (lp, slope float64) {
 	return -0.5*z*z - logSqrt2Pi - math.Log(-z) + math.Log(series), -z / series
 }
 
-// LogCDF implements Cumulative.
-func (Laplace) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+// LogTail implements Cumulative.
+func (Laplace) LogTail(slope []float64, y, m float64, own []float64, above bool) float64 {
 	b := own[0]
 	if !(b > 0) {
 		return math.NaN()
 	}
-	z := (y - m) / b
+	sign := side(above)
+	z := sign * (y - m) / b
 	lp, hazard := z-math.Ln2, 1.0
 	if z > 0 {
 		half := 0.5 * math.Exp(-z)
 		lp, hazard = math.Log1p(-half), half/(1-half)
 	}
 	if slope != nil {
-		slope[0], slope[1] = -hazard/b, -hazard*z/b
+		slope[0], slope[1] = -sign*hazard/b, -hazard*z/b
 	}
 	return lp
 }
 
-// LogCDF implements Cumulative. The derivative with respect to ν is a central difference
+// LogTail implements Cumulative. The derivative with respect to ν is a central difference
 // with a relative error of about 10⁻⁸.
-func (StudentT) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+func (StudentT) LogTail(slope []float64, y, m float64, own []float64, above bool) float64 {
 	nu, sigma := own[0], own[1]
 	if !(nu > 0 && sigma > 0) {
 		return math.NaN()
 	}
-	z := (y - m) / sigma
+	sign := side(above)
+	z := sign * (y - m) / sigma
 	log := func(nu float64) float64 { return math.Log(distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(z)) }
 	lp := log(nu)
 	if slope != nil {
 		hazard := math.Exp(StudentT{}.LogProb(z, 0, []float64{nu, 1}) - lp)
 		h := 6e-6 * nu
-		slope[0], slope[1], slope[2] = -hazard/sigma, (log(nu+h)-log(nu-h))/(2*h), -hazard*z/sigma
+		slope[0], slope[1], slope[2] = -sign*hazard/sigma, (log(nu+h)-log(nu-h))/(2*h), -hazard*z/sigma
 	}
 	return lp
 }

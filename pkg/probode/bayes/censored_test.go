@@ -29,7 +29,7 @@ func TestLogCDF(t *testing.T) {
 				}
 			})
 			want += 0.5 * 0.01 * math.Exp(c.of.LogProb(limit, m, c.own)) // the end of the rule
-			got := math.Exp(c.of.LogCDF(nil, limit, m, c.own))
+			got := math.Exp(c.of.LogTail(nil, limit, m, c.own, false))
 			if !(math.Abs(got-want) < 1e-5) {
 				t.Errorf("%T: P(Y ≤ %g) = %.8f: want %.8f", c.of, limit, got, want)
 			}
@@ -37,11 +37,11 @@ func TestLogCDF(t *testing.T) {
 	}
 	// log Φ(−40) = −804.6084420137538 in 40-digit arithmetic. The two formulas meet at −30.
 	one := []float64{1}
-	if got := (bayes.Gaussian{}).LogCDF(nil, -40, 0, one); math.Abs(got+804.6084420137538) > 1e-9 {
+	if got := (bayes.Gaussian{}).LogTail(nil, -40, 0, one, false); math.Abs(got+804.6084420137538) > 1e-9 {
 		t.Errorf("log Φ(−40) = %.13g", got)
 	}
 	const h = 1e-9
-	jump := (bayes.Gaussian{}).LogCDF(nil, -30+h, 0, one) - (bayes.Gaussian{}).LogCDF(nil, -30-h, 0, one)
+	jump := (bayes.Gaussian{}).LogTail(nil, -30+h, 0, one, false) - (bayes.Gaussian{}).LogTail(nil, -30-h, 0, one, false)
 	if math.Abs(jump-2*h*30.03) > 1e-10 {
 		t.Errorf("log Φ jumps by %g at −30", jump)
 	}

@@ -32,11 +32,15 @@ func (logistic) Slope(dst []float64, y, m float64, own []float64) {
 	dst[0] = math.Tanh(z/2) / own[0]
 	dst[1] = (z*math.Tanh(z/2) - 1) / own[0]
 }
-func (logistic) LogCDF(slope []float64, y, m float64, own []float64) float64 {
-	z := (y - m) / own[0]
+func (logistic) LogTail(slope []float64, y, m float64, own []float64, above bool) float64 {
+	sign := 1.0
+	if above {
+		sign = -1
+	}
+	z := sign * (y - m) / own[0]
 	if slope != nil {
 		hazard := 1 / (1 + math.Exp(z)) / own[0]
-		slope[0], slope[1] = -hazard, -hazard*z
+		slope[0], slope[1] = -sign*hazard, -hazard*z
 	}
 	return -math.Log1p(math.Exp(-z))
 }
@@ -47,8 +51,8 @@ type double struct{ bayes.Gaussian }
 func (double) LogProb(y, m float64, own []float64) float64 {
 	return bayes.Gaussian{}.LogProb(y, m, []float64{2 * own[0]})
 }
-func (double) LogCDF(slope []float64, y, m float64, own []float64) float64 {
-	lp := bayes.Gaussian{}.LogCDF(slope, y, m, []float64{2 * own[0]})
+func (double) LogTail(slope []float64, y, m float64, own []float64, above bool) float64 {
+	lp := bayes.Gaussian{}.LogTail(slope, y, m, []float64{2 * own[0]}, above)
 	if slope != nil {
 		slope[1] *= 2
 	}
@@ -62,6 +66,8 @@ func TestCensoredLawFromOutside(t *testing.T) {
 	for _, of := range []bayes.Likelihood{
 		bayes.Censored{Of: logistic{bayes.Unknown("s")}, Limit: 1},
 		bayes.Censored{Of: logistic{bayes.Known(0.4)}, Limit: 1},
+		bayes.Interval{Of: logistic{bayes.Unknown("s")}, From: 0.5, To: 1.5},
+		bayes.Interval{Of: double{bayes.Gaussian{Sigma: bayes.Unknown("s")}}, From: 1, To: math.Inf(1)},
 		logistic{bayes.Unknown("s")},
 		bayes.Censored{Of: double{bayes.Gaussian{Sigma: bayes.Unknown("s")}}, Limit: 1},
 		double{bayes.Gaussian{Sigma: bayes.Unknown("s")}},
@@ -87,6 +93,7 @@ func TestCensoredLawFromOutside(t *testing.T) {
 // Priors and laws that are incomplete or impossible are refused in one line that names the
 // parameter or the column.
 func TestImpossibleParts(t *testing.T) {
+	one := 1.0
 	nan, inf := math.NaN(), math.Inf(1)
 	normal := distuv.Normal{Mu: 1, Sigma: 1}
 	gaussian := bayes.Gaussian{Sigma: bayes.Unknown("s")}
@@ -100,6 +107,9 @@ func TestImpossibleParts(t *testing.T) {
 		{bayes.Censored{Limit: 1}, normal, "errors of column 1: the distribution is nil"},
 		{bayes.Censored{Of: gaussian, Limit: nan}, normal, "errors of column 1: the value 3 at t = 0.5 is impossible"},
 		{bayes.Censored{Of: bayes.LogNormal{Sigma: bayes.Unknown("s")}, Limit: -1}, normal, ""},
+		{bayes.Censored{Of: gaussian, Limit: 1, Upper: &one}, normal, "errors of column 1: the limits are 1 and 1: want an upper limit above the lower one"},
+		{bayes.Interval{Of: gaussian, From: 1, To: nan}, normal, "errors of column 1: the interval is [1, NaN]: want From < To"},
+		{bayes.Interval{From: 1, To: 2}, normal, "errors of column 1: the distribution is nil"},
 		{gaussian, distuv.Normal{Mu: 1, Sigma: 0}, `the prior of "slope" has the support`},
 		{gaussian, distuv.Normal{Mu: 1, Sigma: -1}, `the prior of "slope" has the support`},
 		{gaussian, distuv.Normal{Mu: nan, Sigma: 1}, `the prior of "slope" has the support`},

@@ -429,10 +429,10 @@ func TestLogCDFIsIntegralOfDensity(t *testing.T) {
 				defer func() { at[i] = v }()
 				return derivative(func(x float64) float64 {
 					at[i] = x
-					return c.of.LogCDF(nil, at[0], at[1], at[2:])
+					return c.of.LogTail(nil, at[0], at[1], at[2:], false)
 				}, v, width)
 			}
-			lp := c.of.LogCDF(nil, y, m, c.own)
+			lp := c.of.LogTail(nil, y, m, c.own, false)
 			name := fmt.Sprintf("%T, own = %g, z = %g", c.of, c.own, z)
 			if !(lp <= 0) || math.IsInf(lp, -1) {
 				t.Errorf("%s: log P(Y ≤ y) = %g", name, lp)
@@ -446,7 +446,7 @@ func TestLogCDFIsIntegralOfDensity(t *testing.T) {
 				t.Errorf("%s: d/dy of log P is %.10g: want the density over P, %.10g", name, got, hazard)
 			}
 			slope := make([]float64, 1+len(c.own))
-			if again := c.of.LogCDF(slope, y, m, c.own); again != lp {
+			if again := c.of.LogTail(slope, y, m, c.own, false); again != lp {
 				t.Errorf("%s: log P is %g with slopes and %g without", name, again, lp)
 			}
 			for i, got := range slope {
@@ -454,6 +454,32 @@ func TestLogCDFIsIntegralOfDensity(t *testing.T) {
 					t.Errorf("%s: slope %d is %.10g: want %.10g", name, i, got, want)
 				}
 			}
+		}
+	}
+}
+
+// The two tails add up to one, and an interval has the difference of two tails, also where
+// the tails differ in their last digits, on both sides: far out, the probability of [z, z +
+// w] with a standard deviation of 1 is about φ(z)/z (1 − e^(−zw)) [Abramowitz & Stegun
+// 1964, 26.2.12], up to 3/z² of it.
+func TestUpperTailsAndIntervals(t *testing.T) {
+	for _, c := range cumulatives {
+		for _, y := range []float64{0.3, 1.9, 2.1, 2.8, 5} {
+			below, above := c.of.LogTail(nil, y, 2.1, c.own, false), c.of.LogTail(nil, y, 2.1, c.own, true)
+			if sum := math.Exp(below) + math.Exp(above); math.Abs(sum-1) > 1e-14 {
+				t.Errorf("%T: the tails at %g add up to %.15g", c.of, y, sum)
+			}
+			between := bayes.Interval{Of: c.of, From: 0.2, To: y}.LogProb(0, 2.1, c.own)
+			if want := math.Exp(below) - math.Exp(c.of.LogTail(nil, 0.2, 2.1, c.own, false)); math.Abs(math.Exp(between)-want) > 1e-14 {
+				t.Errorf("%T: P(0.2 ≤ Y ≤ %g) = %.15g: want %.15g", c.of, y, math.Exp(between), want)
+			}
+		}
+	}
+	const z, w = 30, 0.1
+	want := -z*z/2. - 0.5*math.Log(2*math.Pi) - math.Log(z) + math.Log(-math.Expm1(-z*w-w*w/2))
+	for _, i := range []bayes.Interval{{Of: bayes.Gaussian{}, From: z, To: z + w}, {Of: bayes.Gaussian{}, From: -z - w, To: -z}} {
+		if got := i.LogProb(0, 0, []float64{1}); math.Abs(got-want) > 3./(z*z) {
+			t.Errorf("log P(%g ≤ Y ≤ %g) = %g: want %g", i.From, i.To, got, want)
 		}
 	}
 }
@@ -488,7 +514,7 @@ func TestCensoredAtExtremes(t *testing.T) {
 func TestCensoredAtLimit(t *testing.T) {
 	for _, c := range cumulatives {
 		of := bayes.Censored{Of: c.of, Limit: 1.7}
-		want := c.of.LogCDF(nil, 1.7, 2.1, c.own)
+		want := c.of.LogTail(nil, 1.7, 2.1, c.own, false)
 		for _, y := range []float64{1.7, 1.6, 0, -1e9} {
 			if got := of.LogProb(y, 2.1, c.own); got != want {
 				t.Errorf("%T: log density %g at %g: want %g", c.of, got, y, want)

@@ -9,6 +9,7 @@ import (
 
 // Slopes agree with central differences, whose error is of order h².
 func TestSlopes(t *testing.T) {
+	upper := 3.0
 	for _, c := range []struct {
 		of  bayes.SlopedLikelihood
 		y   float64
@@ -33,6 +34,14 @@ func TestSlopes(t *testing.T) {
 		{bayes.Censored{Of: bayes.Laplace{}, Limit: 1.5}, 1.3, []float64{0.7}},
 		{bayes.Censored{Of: bayes.Laplace{}, Limit: 3}, 1.3, []float64{0.7}},
 		{bayes.Censored{Of: bayes.StudentT{}, Limit: 1.5}, 1.3, []float64{3.5, 0.7}},
+		{bayes.Censored{Of: bayes.Gaussian{}, Limit: 1, Upper: &upper}, 4, []float64{0.7}},
+		{bayes.Censored{Of: bayes.LogNormal{}, Limit: 1, Upper: &upper}, 4, []float64{0.7}},
+		{bayes.Censored{Of: bayes.StudentT{}, Limit: 1, Upper: &upper}, 4, []float64{3.5, 0.7}},
+		{bayes.Interval{Of: bayes.Gaussian{}, From: 1.8, To: 2.6}, 0, []float64{0.7}},
+		{bayes.Interval{Of: bayes.Gaussian{}, From: 6, To: 7}, 0, []float64{0.7}},
+		{bayes.Interval{Of: bayes.LogNormal{}, From: 0.1, To: 0.4}, 0, []float64{0.7}},
+		{bayes.Interval{Of: bayes.Laplace{}, From: 3, To: 3.5}, 0, []float64{0.7}},
+		{bayes.Interval{Of: bayes.StudentT{}, From: -1, To: 9}, 0, []float64{3.5, 0.7}},
 	} {
 		at := append([]float64{2.1}, c.own...)
 		got := make([]float64, len(at))

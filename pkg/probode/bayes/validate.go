@@ -149,8 +149,15 @@ func (v *validator) experiment(x *Experiment) error {
 
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
-	if c, is := of.(Censored); of == nil || is && c.Of == nil {
+	c, is := of.(Censored)
+	i, within := of.(Interval)
+	switch {
+	case of == nil || is && c.Of == nil || within && i.Of == nil:
 		return errors.New("the distribution is nil")
+	case is && c.Upper != nil && !(*c.Upper > c.Limit):
+		return fmt.Errorf("the limits are %g and %g: want an upper limit above the lower one", c.Limit, *c.Upper)
+	case within && !(i.From < i.To):
+		return fmt.Errorf("the interval is [%g, %g]: want From < To", i.From, i.To)
 	}
 	about, described := description(of)
 	for i, own := range of.Own() {

@@ -78,7 +78,8 @@ func readData(s *source.File, m *Model) []Observation {
 		}
 		for _, c := range t.Columns[:len(r.Cells)] {
 			if o := observables[c]; o != nil && r.Get(c) != "" {
-				d := Observation{Observable: c, Condition: condition, Time: time, Value: r.Number(c), where: t.At(r.Line)}
+				d := Observation{Observable: c, Condition: condition, Time: time, where: t.At(r.Line)}
+				d.measured(r, c)
 				checkValue(d, o)
 				list = append(list, d)
 			}

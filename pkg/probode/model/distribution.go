@@ -15,11 +15,40 @@ func (d noiseDistribution) counts() bool {
 
 func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := o.distribution.likelihood(o.scale, own)
-	if o.limit == nil {
+	switch {
+	case o.within != nil:
+		return bayes.Interval{Of: of.(bayes.Cumulative), From: o.within[0], To: o.within[1]}
+	case o.limit == nil && o.upper == nil:
 		return of
 	}
-	limit, _ := o.limit.Const()
-	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
+	c := bayes.Censored{Of: of.(bayes.Cumulative), Limit: math.Inf(-1)}
+	if o.limit != nil {
+		c.Limit, _ = o.limit.Const()
+	}
+	if o.upper != nil {
+		upper, _ := o.upper.Const()
+		c.Upper = &upper
+	}
+	return c
+}
+
+// unknown returns the interval for which a measurement stands, or nil if its value is
+// known.
+func (o *observable) unknown(value float64) *[2]float64 {
+	if o.within != nil {
+		return o.within
+	}
+	if o.limit != nil {
+		if limit, _ := o.limit.Const(); value <= limit {
+			return &[2]float64{math.Inf(-1), limit}
+		}
+	}
+	if o.upper != nil {
+		if upper, _ := o.upper.Const(); value >= upper {
+			return &[2]float64{upper, math.Inf(1)}
+		}
+	}
+	return nil
 }
 
 // likelihood ignores limits of quantification.
@@ -84,15 +113,18 @@ func (s scaled) Slope(dst []float64, y, m float64, own []float64) {
 	dst[0] /= s.On.slope(m)
 }
 
-func (s scaled) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+func (s scaled) LogTail(slope []float64, y, m float64, own []float64, above bool) float64 {
 	switch {
 	case !(m > 0):
 		return math.NaN()
 	case !(y > 0):
 		clear(slope)
+		if above {
+			return 0
+		}
 		return math.Inf(-1)
 	}
-	lp := s.Of.(bayes.Cumulative).LogCDF(slope, s.On.of(y), s.On.of(m), own)
+	lp := s.Of.(bayes.Cumulative).LogTail(slope, s.On.of(y), s.On.of(m), own, above)
 	if slope != nil {
 		slope[0] /= s.On.slope(m)
 	}
@@ -180,10 +212,11 @@ func readDistribution(s *source.File, line int, v string, among ...noiseDistribu
 }
 
 func checkValue(d Observation, o *observable) {
-	if o.limit != nil {
-		if limit, _ := o.limit.Const(); d.Value <= limit {
-			return
-		}
+	if d.within != nil && o.distribution.counts() {
+		d.where.Failf("the measurement of %s is an interval, but its distribution is discrete: want a number", o.id)
+	}
+	if d.within != nil || o.unknown(d.Value) != nil {
+		return
 	}
 	if o.scale != Lin && !(d.Value > 0) || o.distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
 		d.where.Failf("the measurement of %s is %v: want %s", o.id, d.Value, o.distribution.likelihood(o.scale, make([]bayes.Value, 2)).(bayes.Describer).Describe().Y)

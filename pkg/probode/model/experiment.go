@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -20,6 +21,20 @@ func (p *File) Instances() (list []*Instance, err error) {
 		list = append(list, m.experiments(p.Params)...)
 	}
 	return list, nil
+}
+
+// Unmeasured returns the equations of a condition without data, or nil if there is no such
+// condition.
+func (p *File) Unmeasured(id string) (e *Instance, err error) {
+	defer source.Catch(&err)
+	for _, m := range p.Models {
+		if c := m.condition(id); c.where != (source.Where{}) {
+			q := *m
+			q.Data, q.conditions = nil, []condition{*c}
+			return q.experiments(p.Params)[0], nil
+		}
+	}
+	return nil, nil
 }
 
 func (m *Model) experiments(params []Parameter) []*Instance {
@@ -106,8 +121,12 @@ func (l *lowering) row(index int) row {
 	for _, n := range d.noiseParams {
 		key += ";" + n.String()
 	}
+	if d.within != nil {
+		key += fmt.Sprint("|", *d.within)
+	}
 	if l.lowered[key] == nil {
 		l.lowered[key] = l.observable(d)
+		l.lowered[key].within = d.within
 	}
 	return row{l.lowered[key], d.Time, d.Value, index}
 }

@@ -143,8 +143,8 @@ type InstanceValue struct {
 	Simulated, Noise []float64
 	// Residuals contains for each measurement its difference from Simulated on the scale of
 	// the observable, divided by the standard deviation of its distribution, or by the
-	// scale of a Student-t distribution. For a measurement below the limit of
-	// quantification it is the distance of Simulated above the limit.
+	// scale of a Student-t distribution. For a measurement of which only
+	// an interval is known, it is the distance of Simulated from the interval.
 	Residuals []float64
 
 	gradient []float64 // by parameter of the part
@@ -526,9 +526,12 @@ func (r *row) impossible(m float64, own []float64) string {
 // InstanceValue.Residuals.
 func (r *row) residual(m, spread float64) float64 {
 	d := r.scale.of(r.value) - r.scale.of(m)
-	if r.limit != nil {
-		if limit, _ := r.limit.Const(); r.value <= limit {
-			d = min(0, r.scale.of(limit)-r.scale.of(m))
+	if w := r.unknown(r.value); w != nil {
+		switch d = 0; {
+		case m > w[1]:
+			d = r.scale.of(w[1]) - r.scale.of(m)
+		case m < w[0]:
+			d = r.scale.of(w[0]) - r.scale.of(m)
 		}
 	}
 	if r.distribution == laplaceNoise {

@@ -77,6 +77,9 @@ type observable struct {
 	// limit holds the lower limit of quantification as a number, or nil if there is no
 	// limit: see [bayes.Censored].
 	limit *expr.Node
+	upper *expr.Node // the same for the upper limit
+
+	within *[2]float64 // in a row, the interval of a measurement; nil if its value is known
 
 	// If the field `increase` is true, a measurement is the increase in the value of the
 	// formula since the previous measurement of the observable. The first measurement is
@@ -114,9 +117,10 @@ type setting struct {
 // An Observation is a row of data.
 type Observation struct {
 	Observable                  string
-	Condition, Preequilibration string  // the latter may be empty
-	Time                        float64 // +Inf: at the steady state
-	Value                       float64
+	Condition, Preequilibration string      // the latter may be empty
+	Time                        float64     // +Inf: at the steady state
+	Value                       float64     // any number if within is set
+	within                      *[2]float64 // the interval that is known instead of the value
 
 	// observableParams holds the values of the placeholders observableParameter1_…,
 	// observableParameter2_… and so on. The field noiseParams holds the values of the

@@ -159,7 +159,7 @@ func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
 
 func (r *modelReader) observable(n *source.Node) observable {
 	n.Mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
-		"increase", "lowerLimit", "noiseFormula", "degreesOfFreedom", "noiseDistribution")
+		"increase", "lowerLimit", "upperLimit", "noiseFormula", "degreesOfFreedom", "noiseDistribution")
 	o := observable{id: r.name(n, "observableId"), name: n.Word("observableName"), formula: r.formula(n, "observableFormula"),
 		scale: readScale(r.File, n.LineOf("observableTransformation"), "observableTransformation", n.Word("observableTransformation")),
 		distribution: readDistribution(r.File, n.LineOf("noiseDistribution"), n.Word("noiseDistribution"),
@@ -176,19 +176,29 @@ func (r *modelReader) observable(n *source.Node) observable {
 	o.noise = number("noiseFormula", o.distribution != poissonNoise)
 	o.freedom = number("degreesOfFreedom", o.distribution == studentNoise)
 	o.increase = n.Flag("increase")
-	if v := n.Number("lowerLimit", math.NaN()); !math.IsNaN(v) {
-		if o.distribution.counts() {
-			r.Failf(n.LineOf("lowerLimit"), "observable %s has a discrete distribution, but a lowerLimit requires a continuous distribution", o.id)
+	o.limit, o.upper = r.limit(n, "lowerLimit", &o), r.limit(n, "upperLimit", &o)
+	if o.limit != nil && o.upper != nil {
+		if low, high := n.Number("lowerLimit", 0), n.Number("upperLimit", 0); !(low < high) {
+			r.Failf(n.LineOf("upperLimit"), "upperLimit is %v, but lowerLimit is %v: want a larger upperLimit", high, low)
 		}
-		if o.scale != Lin && !(v > 0) {
-			r.Failf(n.LineOf("lowerLimit"), "lowerLimit is %v, but the scale of %s is %s: want a limit > 0", v, o.id, o.scale)
-		}
-		o.limit = expr.Num(v)
 	}
 	if o.distribution.counts() && o.scale != Lin {
 		r.Failf(n.LineOf("observableTransformation"), "observable %s has a discrete distribution, but its scale is %s: want lin", o.id, o.scale)
 	}
 	return o
+}
+
+func (r *modelReader) limit(n *source.Node, key string, o *observable) *expr.Node {
+	v := n.Number(key, math.NaN())
+	switch {
+	case math.IsNaN(v):
+		return nil
+	case o.distribution.counts():
+		r.Failf(n.LineOf(key), "observable %s has a discrete distribution, but %s requires a continuous distribution", o.id, key)
+	case o.scale != Lin && !(v > 0):
+		r.Failf(n.LineOf(key), "%s is %v, but the scale of %s is %s: want a limit > 0", key, v, o.id, o.scale)
+	}
+	return expr.Num(v)
 }
 
 // checkNames reports an ID with two meanings, and an event that sets an ID that is not a

@@ -168,7 +168,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"{drip: 5}", "{typical: 5}", "event pump sets the estimated parameter typical"},
 		{"{drip: 5}", "{level: 5}", "event pump sets level, which is not a state"},
 		{"drip, nominalValue: 0", "drip", "m.yaml:8: parameter drip is not estimated and has no nominalValue"},
-		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has a discrete distribution, but a lowerLimit requires"},
+		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has a discrete distribution, but lowerLimit requires"},
 		{"noiseFormula: 2, lowerLimit: 20", "noiseFormula: 2, lowerLimit: 0, observableTransformation: log", "m.yaml:18: lowerLimit is 0, but the scale of level is log: want a limit > 0"},
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 5", "the value 20 at t = 15 is impossible under bayes.Binomial"},
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40.5", "Binomial: Trials is 40.5: want a whole number"},

@@ -223,7 +223,8 @@ func (d *doseTable) measurement(r record) {
 			r.fail("measurements at TIME %v both before and after a dose: want them on one side", r.time)
 		}
 	}
-	o := Observation{Observable: names[k], Condition: r.condition, Time: r.time, Value: r.Number("DV"), where: r.Table().At(r.Line)}
+	o := Observation{Observable: names[k], Condition: r.condition, Time: r.time, where: r.Table().At(r.Line)}
+	o.measured(r.Row, "DV")
 	checkValue(o, &d.m.observables[k])
 	d.m.Data = append(d.m.Data, o)
 }

@@ -17,9 +17,9 @@ import (
 // name is the ID of an observable. If the rows of an observable have different
 // parameters, the observable has several formulas: the second formula is named ID_2, the
 // third ID_3, and so on. Only the rows of the data give values for placeholders, such as
-// observableParameter1_id. If the experiment has no data, at() omits the observables
-// whose formulas contain placeholders. If the model has no observables, at() computes its
-// assignments.
+// observableParameter1_id. Observables without data in the experiment follow those with
+// data, except for those whose formulas contain placeholders. If the model has no
+// observables, at() computes its assignments.
 func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
 	count := map[string]int{}
@@ -35,19 +35,18 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 			add(r.id, r.formula)
 		}
 	}
-	if len(e.rows) == 0 {
-		if err := p.unmeasured(e, add); err != nil {
-			return nil, nil, err
-		}
+	if err := p.unmeasured(e, count, add); err != nil {
+		return nil, nil, err
 	}
 	inputs := append(append([]string{expr.Time}, e.states...), p.paramNames()...)
 	f, n := newProgram(inputs, formulas), len(p.Params)
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 
-// unmeasured calls add with the formula of each observable without placeholders. It makes
-// a measurement of each, because only formulas of measurements are lowered.
-func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
+// unmeasured calls add with the formula of each observable that has neither data nor
+// placeholders. It makes a measurement of each, because only formulas of measurements are
+// lowered.
+func (p *File) unmeasured(e *Instance, measured map[string]int, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model
 	m.Data, m.observables = nil, slices.Clone(m.observables)
@@ -59,7 +58,7 @@ func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err e
 	for i := range m.observables {
 		o := &m.observables[i]
 		o.increase = false // there is no previous measurement
-		if !slices.ContainsFunc(o.symbols(), func(s string) bool { return isPlaceholder(s, o.id) }) {
+		if measured[o.id] == 0 && !slices.ContainsFunc(o.symbols(), func(s string) bool { return isPlaceholder(s, o.id) }) {
 			m.Data = append(m.Data, Observation{Observable: o.id, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, where: o.where})
 		}
 	}

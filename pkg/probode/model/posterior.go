@@ -254,7 +254,7 @@ func (w *writer) rows(rows []row) []place {
 		}
 		k := -1
 		for j, c := range w.columns {
-			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.id == r.id && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
+			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.id == r.id && sameInterval(c.row, r) && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
 				k = j
 				break
 			}
@@ -278,6 +278,10 @@ func (w *writer) rows(rows []row) []place {
 		}
 	}
 	return places
+}
+
+func sameInterval(a, b *row) bool {
+	return a.within == nil && b.within == nil || a.within != nil && b.within != nil && *a.within == *b.within
 }
 
 // column also adds columns for the parameters of the distribution (see errors).

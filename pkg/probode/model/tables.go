@@ -218,13 +218,14 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		t.Need("simulationConditionId")
 	}
 	t.ExtraColumns("observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
-		"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution")
+		"observableParameters", "noiseParameters", "measurementType", "censoringBounds", "datasetId", "replicateId", "observableTransformation", "noiseDistribution")
 	byID := m.observablesByID()
 	var list []Observation
 	for _, r := range t.Rows {
 		d := Observation{Observable: r.Must("observableId"), Condition: r.Get("simulationConditionId"),
 			Preequilibration: r.Get("preequilibrationConditionId"), dataset: r.Get("datasetId"), replicate: r.Get("replicateId"),
-			Value: r.Number("measurement"), where: t.At(r.Line)}
+			where: t.At(r.Line)}
+		d.measured(r, "measurement")
 		if conditions {
 			r.Must("simulationConditionId")
 		}

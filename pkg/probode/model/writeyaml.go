@@ -199,6 +199,7 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 		e.formula("noiseFormula", o.noise)
 		e.formula("degreesOfFreedom", o.freedom)
 		e.formula("lowerLimit", o.limit)
+		e.formula("upperLimit", o.upper)
 		if o.increase {
 			e.add("increase", "1")
 		}
@@ -335,6 +336,18 @@ func (m *Model) dataRows() []byte {
 		}, true},
 		{"observableParameters", func(i int) string { return overrideText(m.Data[i].observableParams) }, false},
 		{"noiseParameters", func(i int) string { return overrideText(m.Data[i].noiseParams) }, false},
+		{"measurementType", func(i int) string {
+			if m.Data[i].within != nil {
+				return "interval-censored"
+			}
+			return ""
+		}, false},
+		{"censoringBounds", func(i int) string {
+			if w := m.Data[i].within; w != nil {
+				return numberText(w[0]) + ";" + numberText(w[1])
+			}
+			return ""
+		}, false},
 		{"datasetId", func(i int) string { return m.Data[i].dataset }, false},
 		{"replicateId", func(i int) string { return m.Data[i].replicate }, false},
 	}

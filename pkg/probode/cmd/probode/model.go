@@ -303,6 +303,9 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 			names = append(names, text.Clip(e.Condition))
 		}
 	}
+	if e, err := p.Unmeasured(condition); e != nil || err != nil {
+		return e, err
+	}
 	if names == nil {
 		return nil, fmt.Errorf("-condition %s: the model has no conditions", text.Clip(condition))
 	}
