@@ -282,13 +282,20 @@ func checkPiecewise(a []*Node) error {
 	return nil
 }
 
-func factorial(a []*Node) *Node { return Num(math.Round(math.Gamma(a[0].val + 1))) }
+// factorial is that of a whole number, or the gamma function at 1 + a[0] for another
+// formula.
+func factorial(a []*Node) *Node {
+	if a[0].op == opNum {
+		return Num(math.Round(math.Gamma(a[0].val + 1)))
+	}
+	return node(opExp, CurveAt("lgamma", logGamma{}, node(opAdd, Num(1), a[0])))
+}
 
 func checkFactorial(a []*Node) error {
-	if a[0].op != opNum || a[0].val < 0 || a[0].val > 170 || a[0].val != math.Trunc(a[0].val) {
-		return &argError{0, "factorial supports only constant arguments: want a whole number from 0 to 170"}
+	if v := a[0].val; a[0].op == opNum && (v < 0 || v > 170 || v != math.Trunc(v)) {
+		return &argError{0, fmt.Sprintf("the factorial of %v: want a whole number from 0 to 170", v)}
 	}
-	return nil
+	return wantKind("factorial", 0, a[0], false)
 }
 
 // The map `builders` holds a builder for every function that formulas may call. init adds

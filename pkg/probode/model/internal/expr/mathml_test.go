@@ -56,6 +56,7 @@ func TestMathML(t *testing.T) {
 		{app("arcsinh", x), "asinh(x)"},
 		{app("sech", x), "1/cosh(x)"},
 		{app("factorial", "<cn>4</cn>"), "24"},
+		{app("factorial", x), "exp(lgamma(1 + x))"},
 		{app("ceiling", x), "ceil(x)"},
 		{app("max", x, y), "max(x, y)"},
 		{app("plus", x, lt), "x + piecewise(1, x < y, 0)"},

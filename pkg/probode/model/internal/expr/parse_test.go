@@ -68,7 +68,7 @@ func TestParseErrors(t *testing.T) {
 		{"(x > 1) == 1", `column 12: the operand to the right of "==" is a number: want a condition (such as x > 0)`},
 		{"a < b < c", `column 7: found "<" after a comparison: join the comparisons with &&, or use brackets`},
 		{"a < b || c < d && e < f", `column 16: found "&&" after or: put brackets around one of the two operations`},
-		{"factorial(x)", "column 11: factorial supports only constant arguments: want a whole number from 0 to 170"},
+		{"factorial(171)", "column 11: the factorial of 171: want a whole number from 0 to 170"},
 		{"and", `column 1: found "and": want a number, a name, a sign or a bracket`},
 		{"f(x)", "column 1: function f is not known: want a function such as exp, ln, log10, pow, piecewise, min or sin"},
 	} {
