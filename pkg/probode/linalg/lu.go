@@ -174,6 +174,9 @@ func (f *LU) pivot(k, to int) bool {
 	for at := (k+1)*d + k; at < len(a); at += d {
 		l := a[at] * inv
 		a[at] = l
+		if l == 0 {
+			continue
+		}
 		if l-l != 0 {
 			return false // a NaN is never the largest element in the search
 		}

@@ -72,7 +72,7 @@ func TestKnownModesAreACaution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chains, err := sample.Run(context.Background(), p, c.s, mcmc.Settings{Draws: 800, Seed: 1})
+		chains, err := sample.Run(context.Background(), p, c.s, mcmc.Settings{Draws: 2400, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestKnownModesAreACaution(t *testing.T) {
 				positive++
 			}
 		}
-		if share := positive / 3200; math.Abs(share-0.5) > 0.2 {
+		if share := positive / 9600; math.Abs(share-0.5) > 0.2 {
 			t.Errorf("%v: %.2f of the draws are positive", c.s, share)
 		}
 	}

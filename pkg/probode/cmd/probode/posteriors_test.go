@@ -316,7 +316,7 @@ func TestSplitStudyKeepsTheCaution(t *testing.T) {
 	}
 }
 
-// A pulse of width 5e-4 lies between the steps of auto over a span of 10. Without it, k is 2
+// A pulse of width 5e-4 lies between many runs' steps over a span of 10. Without it, k is 2
 // and not 1. sample does not say that the solver's error is small, and likelihood says what
 // it cannot know.
 func TestPulseBetweenTheSteps(t *testing.T) {
@@ -336,7 +336,12 @@ data: |
 	if out := runCommand(t, sampleVerb, "-model", file, "-rtol", "1e-6", "-draws", "30", "-chains", "2", "-burn-in", "50", "-quiet", "-dir", filepath.Join(t.TempDir(), "run")); !strings.Contains(out, "steps over a feature of f") || strings.Contains(out, "shifts no median") {
 		t.Error(out)
 	}
-	if out := runCommand(t, likelihood, "-model", file); !strings.Contains(out, "if f has no pulse shorter than 1/1000 of the time span") {
+	for _, method := range []string{"dp5", "auto"} { // their steps meet this pulse
+		if out := runCommand(t, likelihood, "-model", file, "-method", method); !strings.Contains(out, "log-likelihood 5.5345862") {
+			t.Error(out)
+		}
+	}
+	if out := runCommand(t, likelihood, "-model", file, "-method", "radau5"); !strings.Contains(out, "if f has no pulse shorter than 1/1000 of the time span") {
 		t.Error(out)
 	}
 }
