@@ -128,7 +128,7 @@ func TestIntegratedMissesAMode(t *testing.T) {
 	}
 	p := c.Posterior()
 	p.Method = filter.EK{Q: 2}
-	a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: sample.Deterministic{Integral: marginal.Fenrir}, MaxDraws: 300, Chains: mcmc.Settings{Draws: 300, Seed: 1}})
+	a := assessed(t, p, assess.Settings{Candidates: at(0.5), Noise: sample.Deterministic{Integral: marginal.Fenrir}, MaxDraws: 1200, Chains: mcmc.Settings{Draws: 300, Seed: 1}})
 	if x := a.Candidates[1]; x.Verdict != assess.Matters || x.Inference.Sampler != "fenrir" {
 		t.Errorf("verdict on %+v\n%v", x, a)
 	}

@@ -83,9 +83,13 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 	if missing != "" {
 		cautions = append(cautions, missing)
 	}
-	if !*verbose {
-		chains.Notes = nil
-	}
+	chains.Notes = slices.DeleteFunc(chains.Notes, func(note string) bool {
+		caution, is := warned(note)
+		if is && !slices.Contains(cautions, caution) {
+			cautions = append(cautions, caution)
+		}
+		return is || !*verbose
+	})
 	table, p, err := m.derive(chains)
 	if err != nil {
 		return err
@@ -209,6 +213,14 @@ func writeCautions(dir string, cautions []string) error {
 		_, err := io.WriteString(w, content)
 		return err
 	})
+}
+
+// warned returns what a note warns of.
+func warned(note string) (caution string, is bool) {
+	if _, caution, is = strings.Cut(note, "warning: "); !is {
+		caution, is = strings.CutPrefix(note, "caution: ")
+	}
+	return text.Printable(caution), is
 }
 
 func readCautions(dirs ...string) (cautions []string, err error) {

@@ -28,7 +28,7 @@ func chainPath(dir string, chain int) string {
 func chainFiles(dir, suffix string) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("store: the directory %s is not there: %w", text.Clip(dir), fs.ErrNotExist)
+		return nil, fmt.Errorf("store: directory %s: %w", text.Clip(dir), fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
