@@ -62,6 +62,7 @@ type system struct {
 	// triggers change. The formulas contain only parameters. The solver should end a step at
 	// every switching time.
 	switches []*expr.Node
+	strict   [2]int    // from and to: at these switches, triggers such as time > 5 are still false
 	knots    []float64 // times at which inputs change their formulas
 }
 

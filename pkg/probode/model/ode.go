@@ -408,14 +408,14 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 	}
 	// The switches come first, so that a jump at the time of a switch is applied after
 	// the switch.
-	for _, n := range s.switches {
+	for k, n := range s.switches {
 		never := func(t float64) float64 {
 			if t != t { // 0/0: the condition never changes
 				return math.Inf(1)
 			}
 			return t
 		}
-		add(n, "switch", false, never, probode.Event{})
+		add(n, "switch", s.strict[0] <= k && k < s.strict[1], never, probode.Event{})
 	}
 	for _, t := range s.knots {
 		q.Events = append(q.Events, probode.Event{Name: "knot of an input", Time: t, Knot: true})

@@ -13,22 +13,35 @@ import (
 // only on parameters.
 func (l *lowering) findSwitches() {
 	l.timeConditions()
-	conditions := expr.Conditions(l.rates...)
+	rates := expr.Conditions(l.rates...)
+	var triggers, at, after, others []*expr.Node
 	// If a condition in a trigger changes at a time that is known beforehand, no step may
 	// cross this time.
 	for _, e := range l.events {
 		if e.Trigger != nil {
-			conditions = append(conditions, expr.Conditions(e.Trigger)...)
+			triggers = append(triggers, expr.Conditions(e.Trigger)...)
 		}
 	}
+	conditions := slices.Concat(triggers, rates)
 	degree := l.degrees(conditions...)
-	for _, c := range conditions {
-		_, sides := c.Operator()
-		if at, _, ok := l.crossing(degree[c], sides...); ok && at != nil {
-			l.switches = append(l.switches, at)
+	for i, c := range conditions {
+		op, sides := c.Operator()
+		t, slope, ok := l.crossing(degree[c], sides...)
+		if !ok || t == nil {
+			continue
+		}
+		rising, _ := slope.Const()
+		switch {
+		case i >= len(triggers):
+			others = append(others, t)
+		case rising > 0 && (op == "gt" || op == "leq"), rising < 0 && (op == "lt" || op == "geq"):
+			after = append(after, t)
+		default:
+			at = append(at, t)
 		}
 	}
-	l.switches = expr.Distinct(l.switches...)
+	l.switches = expr.Distinct(slices.Concat(at, after, others)...)
+	l.strict = [2]int{len(expr.Distinct(at...)), len(expr.Distinct(slices.Concat(at, after)...))}
 	l.knots = knots(append(conditions, l.rates...)...)
 }
 

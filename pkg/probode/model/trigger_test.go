@@ -169,3 +169,25 @@ data: |
 		}
 	}
 }
+
+// A condition such as time > 1 is false at 1 itself, so a measurement at 1 comes before the
+// event; time >= 1 is true there.
+func TestMeasurementAtATriggerOfTime(t *testing.T) {
+	for condition, want := range map[string]float64{
+		"time > 1": 1, "1 < time": 1, "2*time - 2 > 0": 1, "!(time <= 1)": 1, "time > 1 && x < 5": 1, "T < time": 1,
+		"time >= 1": 9, "1 <= time": 9, "2*time - 2 >= 0": 9, "!(time < 1)": 9, "time >= 1 && x < 5": 9, "T <= time": 9,
+	} {
+		got := simulated(t, `parameters: [{parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}, {parameterId: T, nominalValue: 1}]
+odes: [{stateId: x, rightHandSide: k - x, initialValue: 1}]
+events: [{eventId: e, trigger: "`+condition+`", assignments: {x: 9}}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 1}]
+data: |
+  time,y
+  1,1
+  1.5,1
+`)
+		if after := 1 + 8*math.Exp(-0.5); math.Abs(got[0]-want) > 1e-6 || math.Abs(got[1]-after) > 1e-5 {
+			t.Errorf("%s: %v: want %v, %v", condition, got, want, after)
+		}
+	}
+}
