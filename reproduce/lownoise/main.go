@@ -173,8 +173,7 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	if math.IsInf(a.Value, -1) {
 		return nil, errors.New("the density at the starting point of the search is zero or cannot be computed")
 	}
-	a.Tolerance = 1e-6
-	a.Climb(ctx, surface, 200)
+	a.Climb(ctx, surface, 1e-6, 200)
 	e.Constrain(theta, a.X)
 	return theta, nil
 }

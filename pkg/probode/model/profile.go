@@ -442,8 +442,8 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 		return a, math.Inf(1)
 	}
 	low, high := a.Low[k], a.High[k]
-	a.Low[k], a.High[k], a.Tolerance = x[k], x[k], tolerance/40
-	f.helped(a).Climb(f.ctx, f, most)
+	a.Low[k], a.High[k] = x[k], x[k]
+	f.helped(a).Climb(f.ctx, f, tolerance/40, most)
 	if !a.Known && !a.Failed {
 		a.Known = f.Expand(&a.Point)
 	}

@@ -123,11 +123,10 @@ type end struct {
 func (f *search) rough(e *end) {
 	f.evaluations = 0
 	e.ascent = *f.around(nil, 0)
-	e.ascent.Tolerance = rise
 	if e.Err = f.begin(e); e.Err != nil {
 		return
 	}
-	f.helped(&e.ascent).Climb(f.ctx, f, f.set.Iterations)
+	f.helped(&e.ascent).Climb(f.ctx, f, rise, f.set.Iterations)
 	e.Evaluations = f.evaluations
 }
 
@@ -224,7 +223,7 @@ func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 		if err := f.refine(a); err != nil {
 			return nil, err
 		}
-		f.helped(a).Climb(f.ctx, f, most-a.Steps)
+		f.helped(a).Climb(f.ctx, f, fineRise, most-a.Steps)
 	} else if !f.solved(f.coarse(), a.X) {
 		return nil, f.failed
 	}
@@ -295,6 +294,5 @@ func (f *search) refine(a *shape.Ascent) error {
 		return err // the value at the coarse tolerance stays
 	}
 	a.Value = value
-	a.Resume(fineRise)
 	return nil
 }

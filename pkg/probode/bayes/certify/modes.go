@@ -217,8 +217,7 @@ func (c *Certifier) ahead(u []float64) []float64 {
 		return u
 	}
 	a := c.lent.Surface().Ascent(slices.Clone(u), c.lent.Surface().Value(u))
-	a.Tolerance = 5e-8
-	a.Climb(c.ctx, c.lent.Surface(), 100)
+	a.Climb(c.ctx, c.lent.Surface(), 5e-8, 100)
 	if c.ctx.Err() != nil || slices.Equal(a.X, u) || !(c.fine.Surface().Value(a.X) >= c.fine.Surface().Value(u)) {
 		return u
 	}
@@ -231,12 +230,11 @@ func climb(x *compare.Solver, u []float64) (l *expansion, found bool, err error)
 		return nil, false, err
 	}
 	c := x.Surface().Ascent(slices.Clone(l.X), l.Value)
-	c.Climb(x.Context(), x.Surface(), 50)
+	c.Climb(x.Context(), x.Surface(), c.Tolerance, 50)
 	// The second, smaller tolerance is needed only if the metric used by the ascent is
 	// inaccurate.
 	for _, tolerance := range []float64{1e-5, 5e-8} {
-		c.Resume(tolerance)
-		c.Climb(x.Context(), x.Surface(), 100)
+		c.Climb(x.Context(), x.Surface(), tolerance, 100)
 		if err := x.Context().Err(); err != nil {
 			return nil, false, err
 		}

@@ -84,8 +84,7 @@ func (c *climb) polish(ctx context.Context, e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
 	was := slices.Clone(c.X)
-	c.Resume(5e-8)
-	c.Climb(ctx, s, 200)
+	c.Climb(ctx, s, 5e-8, 200)
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 

@@ -50,8 +50,7 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 		defer hook(1, 1, "")
 	}
 	c := f.Ascent(x, f.Value(x))
-	c.Tolerance = 0.02 // the ascent ends 0.2 standard deviations from the mode
-	c.Climb(ctx, f, 60)
+	c.Climb(ctx, f, 0.02, 60) // the ascent ends 0.2 standard deviations from the mode
 	var chol mat.Cholesky
 	if c.Failed || ctx.Err() != nil || !chol.Factorize(c.Information) || chol.Cond() > 1e14 || slices.ContainsFunc(x, math.IsNaN) {
 		return nil

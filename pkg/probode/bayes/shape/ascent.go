@@ -29,7 +29,7 @@ type Ascent struct {
 	Low, High []float64 // bounds of the coordinates, ±∞ for none
 	Unit      []float64 // natural units of the coordinates; nil means 1 for each
 	radius    float64   // in these units; zero means 1 at the first step
-	Tolerance float64   // predicted rise at or below which the ascent ends
+	Tolerance float64   // predicted rise at or below which the ascent is done
 
 	// Adjust, if not nil, maximises the function over some coordinates at little cost. It is
 	// called after Value at the same x, and the argument `value` is the result of Value.
@@ -139,18 +139,14 @@ func (a *Ascent) valueAt(f Function, x []float64) float64 {
 	return value
 }
 
-// Climb takes up to `most` steps, until the ascent is done or ctx is done.
-func (a *Ascent) Climb(ctx context.Context, f Function, most int) {
+// Climb takes up to `most` steps from X, until the predicted rise is at most `tolerance`
+// or ctx is done. The last predicted rise is computed from the derivatives at the final
+// point. Climb may be called again, with a smaller tolerance or after f has changed.
+func (a *Ascent) Climb(ctx context.Context, f Function, tolerance float64, most int) {
+	a.Tolerance, a.radius, a.Known, a.Done = tolerance, 0, false, false
 	for ; most > 0 && !a.Done && ctx.Err() == nil; most-- {
 		a.Step(f)
 	}
-}
-
-// Resume begins to climb again from X, where f may have changed, until the predicted rise
-// is at most `tolerance`. The last predicted rise is computed from the derivatives at the
-// final point.
-func (a *Ascent) Resume(tolerance float64) {
-	a.Tolerance, a.radius, a.Known, a.Done = tolerance, 0, false, false
 }
 
 func (a *Ascent) expand(f Function) bool {
