@@ -234,7 +234,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 }
 
 // each calls do(s, i) for i = 0, …, n − 1, on several goroutines with a search each,
-// until ctx is done.
+// until ctx is done. For each i the search has a new Surface.
 func (f *fitting) each(ctx context.Context, n int, progress func(done, total int), do func(s *search, i int) error) error {
 	_, err := pieces.Each(ctx, f.set.Workers, n, progress, func() func(int) error {
 		s, err := f.search(ctx)
@@ -242,6 +242,7 @@ func (f *fitting) each(ctx context.Context, n int, progress func(done, total int
 			if err != nil {
 				return err
 			}
+			s.Surface = nil
 			return do(s, i)
 		}
 	})

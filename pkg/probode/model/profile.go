@@ -302,7 +302,7 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 	value := f.Value(from)
 	base := value + below
 	last := f.around(from, value)
-	name, budget := text.Clip(f.p.Params[f.free[k]].ID), f.evaluations+most
+	name := text.Clip(f.p.Params[f.free[k]].ID)
 	h, grow, goal, r := min(unit, last.Deviation(f, k)/2), 3.0, math.Sqrt(threshold), math.Sqrt(below)
 	for !s.open {
 		switch {
@@ -312,7 +312,7 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 		case h < shortest*unit:
 			s.err = fmt.Errorf("beyond %s = %.6g, the likelihood cannot be maximised over the other parameters", name, f.boxes[k].linear(last.X[k]))
 			return s
-		case f.evaluations > budget:
+		case f.Evaluations > most:
 			s.err = fmt.Errorf("more than %d evaluations are needed to continue the profile beyond %s = %.6g", most, name, f.boxes[k].linear(last.X[k]))
 			return s
 		}
@@ -417,14 +417,6 @@ func (s *side) add(x []float64, k int, drop float64) {
 	s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
 }
 
-func (f *search) around(x []float64, value float64) *shape.Ascent {
-	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}, Low: f.low, High: f.high}
-	for _, b := range f.boxes {
-		a.Unit = append(a.Unit, b.unit)
-	}
-	return a
-}
-
 // constrained moves coordinate k by h and maximises over the others. `left` is the rise
 // that the expansion still predicts, infinite if the value is far below the predicted
 // one.
@@ -433,7 +425,7 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 		most = 40 // steps
 		far  = 10 // the largest permitted difference between the predicted and the actual log-likelihood
 	)
-	x, promised := f.helped(last).Toward(f, k, h)
+	x, promised := last.Toward(f, k, h)
 	if x == nil {
 		return last, math.Inf(1)
 	}
@@ -443,7 +435,7 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 	}
 	low, high := a.Low[k], a.High[k]
 	a.Low[k], a.High[k] = x[k], x[k]
-	f.helped(a).Climb(f.ctx, f, tolerance/40, most)
+	a.Climb(f.ctx, f, tolerance/40, most)
 	if !a.Known && !a.Failed {
 		a.Known = f.Expand(&a.Point)
 	}

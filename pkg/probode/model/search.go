@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -15,13 +16,11 @@ import (
 
 type search struct {
 	*fitting
-	ctx       context.Context
-	fine      *LogLikelihood
-	posterior bayes.Posterior // on the scales of the parameters
-	*shape.Surface
-	low, high   []float64 // bounds of the coordinates
-	evaluations int
-	failed      error // the last error
+	*shape.Surface // nil before the first solution
+	ctx            context.Context
+	fine           *LogLikelihood
+	posterior      bayes.Posterior // on the scales of the parameters
+	failed         error           // the last error
 }
 
 const (
@@ -57,7 +56,6 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 			to.Prior, to.Natural = fitPrior{flat{at: at, on: Log}, b}, false
 		}
 		s.posterior.Params = append(s.posterior.Params, to)
-		s.low, s.high = append(s.low, b.low), append(s.high, b.high)
 	}
 	s.posterior.Method = s.fine.set.Method
 	return s, nil
@@ -77,8 +75,13 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 		return false
 	}
 	d.Bind(f.ctx)
-	f.Surface = shape.NewSurface(d)
-	f.Low, f.High = f.low, f.high
+	if f.Surface == nil {
+		f.Surface = shape.NewSurface(d)
+		for i, b := range f.boxes {
+			f.Low[i], f.High[i] = b.low, b.high
+		}
+	}
+	f.Use(d)
 	return true
 }
 
@@ -88,25 +91,15 @@ func (f *fitting) coarse() probode.Mesh {
 	return probode.Adaptive{Tolerance: f.set.Tolerance, MaxSteps: 2e4}
 }
 
-// Value and Expand count evaluations.
-func (f *search) Value(x []float64) float64 {
-	f.evaluations++
-	return f.Surface.Value(x)
-}
-
-func (f *search) Expand(p *shape.Point) bool {
-	f.evaluations++
-	return f.Surface.Expand(p)
-}
-
-// helped returns the ascent a with what the likelihood can do for it.
-func (f *search) helped(a *shape.Ascent) *shape.Ascent {
-	a.Adjust = f.Settle
-	a.Bend = func(p *shape.Point, d []float64) []float64 {
-		f.evaluations++
-		return f.Nonlinear(p.X, d)
+// around begins an ascent in the units of the boxes, with what the likelihood can do for
+// it.
+func (f *search) around(x []float64, value float64) *shape.Ascent {
+	a := f.Ascent(slices.Clone(x), value)
+	a.Unit, a.Adjust, a.Bend = nil, f.Settle, f.Nonlinear
+	for _, b := range f.boxes {
+		a.Unit = append(a.Unit, b.unit)
 	}
-	return a
+	return &a
 }
 
 // Follow returns false, because an expansion with exact derivatives takes little more
@@ -121,13 +114,12 @@ type end struct {
 }
 
 func (f *search) rough(e *end) {
-	f.evaluations = 0
-	e.ascent = *f.around(nil, 0)
 	if e.Err = f.begin(e); e.Err != nil {
 		return
 	}
-	f.helped(&e.ascent).Climb(f.ctx, f, rise, f.set.Iterations)
-	e.Evaluations = f.evaluations
+	e.ascent = *f.around(e.ascent.X, e.ascent.Value)
+	e.ascent.Climb(f.ctx, f, rise, f.set.Iterations)
+	e.Evaluations = f.Evaluations
 }
 
 // begin takes the best of five points for every second search with a random start. In a
@@ -188,9 +180,7 @@ func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
 	}
-	f.evaluations = 0
 	v, err := f.accurate(e, below)
-	e.Evaluations += f.evaluations
 	if f.ctx.Err() != nil {
 		return
 	}
@@ -223,7 +213,8 @@ func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 		if err := f.refine(a); err != nil {
 			return nil, err
 		}
-		f.helped(a).Climb(f.ctx, f, fineRise, most-a.Steps)
+		a.Adjust, a.Bend = f.Settle, f.Nonlinear
+		a.Climb(f.ctx, f, fineRise, most-a.Steps)
 	} else if !f.solved(f.coarse(), a.X) {
 		return nil, f.failed
 	}
@@ -231,6 +222,7 @@ func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 	if err == nil && !a.Known {
 		a.Known = f.Expand(&a.Point)
 	}
+	e.Evaluations += f.Evaluations
 	return v, err
 }
 

@@ -40,8 +40,8 @@ type Ascent struct {
 	// (see Surface) are not exactly linear in the coordinates. Bend returns −Jᵀ I r″, a
 	// correction to the gradient for the nonlinearity of the locations, or nil if r″ cannot
 	// be computed. The vector r″ holds the second derivatives of the locations in the
-	// direction d. The last call of Expand was at p.X.
-	Bend func(p *Point, d []float64) []float64
+	// direction d. The last call of Expand was at x.
+	Bend func(x, d []float64) []float64
 
 	Known  bool // the expansion is valid at X
 	Done   bool

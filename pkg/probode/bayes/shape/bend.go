@@ -16,7 +16,7 @@ func (a *Ascent) bent(d []float64, damping float64) []float64 {
 	if a.Bend == nil || a.U != nil || !a.fresh {
 		return nil
 	}
-	v := a.Bend(&a.Point, d)
+	v := a.Bend(a.X, d)
 	if v == nil {
 		return nil
 	}

@@ -23,6 +23,7 @@ func (s *Surface) Expand(p *Point) bool {
 		}
 	}()
 	if s.exact = s.along(p.X); s.exact {
+		s.Evaluations++
 		return s.assemble(p)
 	}
 	if math.IsInf(s.Value(p.X), 0) {

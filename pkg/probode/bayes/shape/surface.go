@@ -49,6 +49,9 @@ type Surface struct {
 	// coordinate are computed.
 	Progress func(done, total int)
 
+	// Evaluations counts the computations of the log density and of its derivatives.
+	Evaluations int
+
 	// Draws is the number of draws used to estimate a Fisher information that has no
 	// closed form. NewSurface sets it to 256.
 	Draws int
@@ -165,6 +168,7 @@ func (s *Surface) place(x []float64) float64 {
 // Value returns the log density at x, or −∞ if it cannot be evaluated. Value also stores
 // the expected values of the data at x in the Density.
 func (s *Surface) Value(x []float64) float64 {
+	s.Evaluations++
 	lp := s.place(x)
 	if math.IsInf(lp, 0) {
 		return math.Inf(-1)
