@@ -211,6 +211,17 @@ func TestSBML(t *testing.T) {
 			start: map[string]string{"V": "2", "A_amount": "6", "D_amount": "5"},
 		},
 		{
+			name: "a rate rule in a compartment that grows and that an event doubles",
+			sbml: level3 + `<listOfCompartments><compartment id="V" size="2" constant="false"/></listOfCompartments>
+				<listOfSpecies><species id="A" compartment="V" initialConcentration="3" hasOnlySubstanceUnits="false" boundaryCondition="false" constant="false"/></listOfSpecies>
+				<listOfRules><rateRule variable="V">{0.1*V}</rateRule><rateRule variable="A">{A*A + 1}</rateRule></listOfRules>
+				<listOfEvents><event id="e" useValuesFromTriggerTime="true"><trigger initialValue="true" persistent="true">{time >= 5}</trigger>
+				<listOfEventAssignments><eventAssignment variable="V">{2*V}</eventAssignment></listOfEventAssignments></event></listOfEvents>` + ends,
+			// The rule is that of A = a/V, so a′ = A′ V + A V′.
+			want:  map[string]string{"V": "0.1*V", "A_amount": "((A_amount/V)^2 + 1)*V + 0.1*A_amount"},
+			start: map[string]string{"V": "2", "A_amount": "6"},
+		},
+		{
 			name: "a condition sets a concentration in it",
 			sbml: level3 + `<listOfCompartments><compartment id="V" size="2" constant="false"/></listOfCompartments>
 				<listOfSpecies><species id="A" compartment="V" initialConcentration="3" hasOnlySubstanceUnits="false" boundaryCondition="false" constant="false"/></listOfSpecies>

@@ -171,17 +171,19 @@ func (s *reader) speciesState(e *tree.Element) {
 	if flow != nil && s.flag(e, "constant", false) {
 		s.Failf(e.Line, "species %s is constant, yet reactions change it", id)
 	}
-	if rule := s.rate[id]; rule != nil {
-		if flow != nil {
-			s.Failf(rule.Line, "a rate rule sets the species %s, which is also changed by reactions", id)
-		}
-		if !amountOnly && s.jumped[comp] {
-			s.Refuse(rule.Line, "event that changes a compartment", "species %s has a rate rule, and an event changes the size of its compartment", id)
-		}
+	rule := s.rate[id]
+	switch {
+	case rule != nil && flow != nil:
+		s.Failf(rule.Line, "a rate rule sets the species %s, which is also changed by reactions", id)
+	case rule != nil && (amountOnly || !s.jumped[comp]):
 		s.state(equations.State{ID: id, Name: e.Get("name"), Init: init, Rate: s.mathOf(rule, nil), Where: at})
 		return
-	}
-	if flow != nil {
+	case rule != nil: // the rule is that of the concentration, and an event preserves the amount
+		flow = expr.Call("times", s.mathOf(rule, nil), volume)
+		if grows := s.rate[comp]; grows != nil {
+			flow = expr.Call("plus", flow, expr.Call("times", expr.Sym(id), s.mathOf(grows, nil)))
+		}
+	case flow != nil:
 		cf := e.Get("conversionFactor")
 		if cf == "" {
 			cf = s.root.Get("conversionFactor")
