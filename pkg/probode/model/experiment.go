@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
@@ -79,16 +80,21 @@ func (m *Model) experiments(params []Parameter) []*Instance {
 			l = plain(k.cond)
 		default:
 			pre := plain(k.pre)
-			pre.steady(k.pre)
+			pre.restful(true)
 			pre.autonomous(k.pre)
 			e.pre = &pre.system
 			l = ix.lower(m.condition(k.cond), m.condition(k.pre))
+			for i := range l.events {
+				if l.events[i].Trigger != nil {
+					l.events[i].Early = equations.Missed // it has happened in the preequilibration
+				}
+			}
 		}
 		e.system = l.system
 		for _, i := range rows[k] {
 			e.rows = append(e.rows, l.row(i))
 			if math.IsInf(m.Data[i].Time, 1) {
-				l.steady(k.cond)
+				l.restful(false)
 				l.timeless(e.rows[len(e.rows)-1], &m.Data[i])
 			}
 		}

@@ -83,14 +83,13 @@ type increase struct {
 type lowering struct {
 	*index
 	system
-	set         map[string]*expr.Node  // settings of the condition
-	after       bool                   // preequilibration came before
-	start       map[string]*expr.Node  // by ID: the value at the start, as a formula of parameters (and steady states)
-	open        map[string]bool        // IDs whose value at the start is being derived
-	now         map[string]*expr.Node  // by ID: the formula at any time
-	lowered     map[string]*observable // by ID and parameters of the row: see row
-	increases   []increase
-	steadyAsked bool
+	set       map[string]*expr.Node  // settings of the condition
+	after     bool                   // preequilibration came before
+	start     map[string]*expr.Node  // by ID: the value at the start, as a formula of parameters (and steady states)
+	open      map[string]bool        // IDs whose value at the start is being derived
+	now       map[string]*expr.Node  // by ID: the formula at any time
+	lowered   map[string]*observable // by ID and parameters of the row: see row
+	increases []increase
 }
 
 func (l *lowering) isModels(id string) bool {

@@ -232,12 +232,17 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-func (l *lowering) steady(condition string) {
-	if l.steadyAsked {
-		return
-	}
-	l.steadyAsked = true
-	if len(l.events) > 0 {
-		l.events[0].Where.Refuse("event before a steady state", "event %s", l.events[0].ID)
+// restful reports an error if an event could happen after a state is at rest, or, if the
+// state is that of a preequilibration, at a time that is not defined.
+func (l *lowering) restful(preequilibration bool) {
+	for _, e := range l.events {
+		uses := map[string]bool{}
+		addSymbols(uses, e.Trigger, e.Priority)
+		for _, j := range e.Jumps {
+			addSymbols(uses, j.Value)
+		}
+		if e.Trigger != nil && uses[expr.Time] || e.Trigger == nil && preequilibration {
+			e.Where.Refuse("event before a steady state", "event %s", e.ID)
+		}
 	}
 }

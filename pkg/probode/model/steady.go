@@ -93,19 +93,19 @@ const (
 )
 
 // find solves over spans that end 1, 10, 100, … after the start, until states and
-// derivatives have not changed over two spans after the last event.
+// derivatives have not changed over two spans. All events at known times are in the first
+// span, so that none of them is at the end of one span and at the start of the next.
 func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
-	now.Span = [2]float64{start, start + 1}
+	now.Span = [2]float64{start, max(start, lastSwitch(r.q, theta, start+restLast)) + 1}
 	peak, quiet := make([]float64, d), 0
-	last := lastSwitch(r.q, theta, start+restLast)
 	for {
 		x2, slope2, err := r.solve(&now, theta, slopes)
 		if err != nil {
 			return nil, nil, err
 		}
-		if calm(x, x2, slope, slope2, peak) && now.Span[0] >= last {
+		if calm(x, x2, slope, slope2, peak) {
 			quiet++
 		} else {
 			quiet = 0
@@ -119,6 +119,10 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 		now.Span = [2]float64{now.Span[1], start + 10*(now.Span[1]-start)}
 		now.Start = func(x0, _ []float64) { copy(x0, x) }
 		now.StartTheta = func(dst, _ []float64) { copy(dst[:d*n], slope) }
+		now.Events = slices.Clone(now.Events)
+		for k := range now.Events {
+			now.Events[k].AtStart = false
+		}
 	}
 }
 

@@ -148,3 +148,41 @@ func TestSteadyStateAfterSwitch(t *testing.T) {
 		}
 	}
 }
+
+// x′ = a − x comes to rest at x = a, which events at known times and events triggered by the
+// state change before, once each; a is 1 at the start.
+func TestSteadyStateAfterEvents(t *testing.T) {
+	for _, c := range []struct {
+		events string
+		want   float64
+	}{
+		{"{time: 2, assignments: {a: a + b}}", 3},
+		{"{time: 0, assignments: {a: a + b}}", 3},
+		{"{time: 1, every: 9, count: 2, assignments: {a: a + b}}", 5}, // 1 and 10 are round
+		{"{time: 3000, assignments: {a: a + b}}", 3},
+		{"{trigger: x > 0.5, assignments: {a: a + b}}", 3},
+		{"{trigger: a < 100, assignments: {a: a + b}, atStart: 1}", 3},
+	} {
+		p, err := Parse("m", []byte(`parameters:
+  - {parameterId: b, nominalValue: 2, lowerBound: 1, upperBound: 3}
+odes:
+  - {stateId: x, rightHandSide: a - x, initialValue: 0}
+  - {stateId: a, rightHandSide: 0, initialValue: 1}
+events:
+  - {eventId: e, `+c.events[1:]+`
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: 1}
+data: |
+  time,y
+  inf,0
+`))
+		if err != nil {
+			t.Errorf("%s: %v", c.events, err)
+			continue
+		}
+		v := gradient(t, p, p.Nominal(), nil)
+		if got := v.Instances[0].Simulated[0]; !(math.Abs(got-c.want) < 1e-8) {
+			t.Errorf("%s: %v, want %v", c.events, got, c.want)
+		}
+	}
+}
