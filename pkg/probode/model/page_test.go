@@ -91,6 +91,8 @@ func TestPriorsOfThePage(t *testing.T) {
 		{"parameterScaleLaplace", false, Log10, Log10, both, func(u float64) float64 { return double(u, a, b) }},
 		{"halfNormal", true, Lin, Lin, none, func(u float64) float64 { return 2 * normal(u, 0, a) }},
 		{"halfCauchy", true, Lin, Lin, none, func(u float64) float64 { return 2 / (math.Pi * a * (1 + u*u/(a*a))) }},
+		{"logUniform", false, Lin, Log, none, func(u float64) float64 { return 1 / (math.Log(b) - math.Log(a)) }},
+		{"rayleigh", true, Lin, Lin, both, func(u float64) float64 { return u / (a * a) * math.Exp(-u*u/(2*a*a)) }},
 		{"exponential", true, Lin, Lin, both, func(u float64) float64 { return a * math.Exp(-a*u) }},
 		{"gamma", false, Log, Lin, none, func(u float64) float64 { return math.Exp(a*math.Log(b) - lg(a) + (a-1)*math.Log(u) - b*u) }},
 		{"inverseGamma", false, Lin, Lin, both, func(u float64) float64 { return math.Exp(a*math.Log(b) - lg(a) - (a+1)*math.Log(u) - b/u) }},
@@ -131,6 +133,8 @@ func TestPriorsOfThePage(t *testing.T) {
 			switch c.prior {
 			case "uniform", "parameterScaleUniform":
 				inside = inside && g(v) >= a && g(v) <= b
+			case "logUniform":
+				inside = v >= a && v <= b
 			case "beta":
 				inside = inside && v < 1
 			}

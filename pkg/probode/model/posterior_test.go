@@ -145,6 +145,8 @@ func TestScalePrior(t *testing.T) {
 		{Scale: Log10, Lower: nan, Upper: nan, Prior: Prior{"gamma", 2, 4}},
 		{Scale: Lin, Lower: 0.5, Upper: nan, Prior: Prior{"inverseGamma", 2, 4}},
 		{Scale: Lin, Lower: nan, Upper: nan, Prior: Prior{"beta", 2, 3}},
+		{Scale: Lin, Lower: nan, Upper: nan, Prior: Prior{"rayleigh", 2, 0}},
+		{Scale: Lin, Lower: 0.5, Upper: 3, Prior: Prior{"logUniform", 0.1, 10}},
 	} {
 		d, err := newScalePrior(&q)
 		if err != nil {

@@ -54,6 +54,8 @@ var families = func() []family {
 		{"exponential", "rate", false, Lin, -inf, one, func(a, _ float64) cumulative { return distuv.Exponential{Rate: a} }},
 		{"gamma", "shape;rate", false, Lin, -inf, both, func(a, b float64) cumulative { return distuv.Gamma{Alpha: a, Beta: b} }},
 		{"inverseGamma", "shape;scale", false, Lin, -inf, both, func(a, b float64) cumulative { return distuv.InverseGamma{Alpha: a, Beta: b} }},
+		{"logUniform", "from;to", false, Log, -inf, func(a, b float64) bool { return 0 < a && a < b }, func(a, b float64) cumulative { return distuv.Uniform{Min: math.Log(a), Max: math.Log(b)} }},
+		{"rayleigh", "scale", false, Lin, -inf, one, func(a, _ float64) cumulative { return distuv.Weibull{K: 2, Lambda: math.Sqrt2 * a} }},
 		{"beta", "a;b", false, Lin, -inf, both, func(a, b float64) cumulative { return distuv.Beta{Alpha: a, Beta: b} }},
 	}
 }()
@@ -87,7 +89,7 @@ func (f *family) prior(params []string) (Prior, error) {
 		*to = v
 	}
 	if !f.check(q.A, q.B) {
-		if strings.HasSuffix(strings.ToLower(f.name), "uniform") {
+		if strings.HasSuffix(strings.ToLower(f.name), "uniform") && !(q.A < q.B) {
 			return q, fmt.Errorf("the bounds are %v and %v: want a lower bound less than the upper bound", q.A, q.B)
 		}
 		return q, fmt.Errorf("%s: want %s (only a mean or a location may be ≤ 0)", strings.Join(params, ";"), f.form)
