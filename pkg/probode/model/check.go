@@ -83,8 +83,10 @@ func (m *Model) check(params map[string]source.Where) {
 			if !defined(s.id) {
 				c.where.Failf("condition %s sets %s, which is not defined", c.id, s.id)
 			}
-			if v, ok := s.value.Symbol(); ok && !defined(v) {
-				c.where.Failf("condition %s sets %s to %s, which is not defined", c.id, s.id, v)
+			for _, v := range s.value.Symbols() {
+				if !defined(v) {
+					c.where.Failf("condition %s sets %s to %s, which is not defined", c.id, s.id, v)
+				}
 			}
 		}
 	}
@@ -126,7 +128,11 @@ func (m *Model) uses(used map[string]bool) {
 	for _, a := range m.Assignments {
 		add(a.Formula)
 	}
-	for _, e := range m.Events {
+	events := slices.Clone(m.Events)
+	for _, list := range m.periods {
+		events = append(events, list...)
+	}
+	for _, e := range events {
 		add(e.Time, e.Trigger, e.Priority)
 		for _, j := range e.Jumps {
 			add(j.Value)

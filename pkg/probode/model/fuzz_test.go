@@ -79,6 +79,16 @@ func FuzzTables(f *testing.F) {
 	})
 }
 
+func FuzzPEtab2Tables(f *testing.F) {
+	f.Add(tiny2["p.tsv"], tiny2["o.tsv"], tiny2["c.tsv"], tiny2["e.tsv"], tiny2["d.tsv"])
+	f.Add(tiny2["p.tsv"], "observableId\tobservableFormula\tnoiseFormula\tobservablePlaceholders\na\tA*s\t1\ts;\n", "conditionId\ttargetId\ttargetValue\nx\tc\tc^2\n",
+		"experimentId\ttime\tconditionId\ne\t-inf\t\ne\t1e300\tx\ne\t1\tx\n", "observableId\texperimentId\ttime\tmeasurement\tobservableParameters\na\te\tinf\t1\t2\n")
+	xml := withMath(f, tiny2["m.xml"])
+	f.Fuzz(func(t *testing.T, params, observables, conditions, experiments, data string) {
+		loads(t, map[string]string{"p.yaml": tiny2["p.yaml"], "m.xml": xml, "p.tsv": params, "o.tsv": observables, "c.tsv": conditions, "e.tsv": experiments, "d.tsv": data}, "p.yaml")
+	})
+}
+
 func FuzzPEtabFile(f *testing.F) {
 	f.Add(tiny["p.yaml"])
 	f.Add("parameter_file: [p.tsv]\nproblems: [{}]\nformat_version: 1")

@@ -67,7 +67,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		l.rates = append(l.rates, l.at(s.Rate, s.Where, "right-hand side of "+s.ID))
 	}
 	l.rates = expr.Simplified(l.rates...)
-	for _, e := range slices.Concat(ix.m.Events, ix.m.given[c.id]) {
+	for _, e := range slices.Concat(ix.m.periods[c.id], ix.m.Events, ix.m.given[c.id]) {
 		l.events = append(l.events, l.event(e))
 	}
 	l.findSwitches()

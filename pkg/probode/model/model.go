@@ -36,6 +36,7 @@ type Model struct {
 	start float64 // the time of the initial values
 
 	inputs      []input
+	periods     map[string][]equations.Event // what a condition changes later, before other events
 	given       map[string][]equations.Event // doses of a condition, from a table
 	steady      map[string]*steadyDose       // by condition; "" for all
 	observables []observable
@@ -108,7 +109,8 @@ type condition struct {
 	where    source.Where
 }
 
-// A setting has a number or the ID of a parameter or constant as its value.
+// A setting has a number or the ID of a parameter or constant as its value, or in PEtab 2 a
+// formula of parameters.
 type setting struct {
 	id    string
 	value *expr.Node

@@ -114,8 +114,8 @@ func TestRefused(t *testing.T) {
 		feature string
 	}{
 		// YAML
-		{[]string{"format_version: 1", "format_version: 2.0.0"}, "p.yaml:1: PEtab 2.0.0 is not supported", "PEtab 2.0.0"},
-		{[]string{"format_version: 1", "format_version: 2.0.0\nmodel_files: {}", "problems:", "experiment_files:"}, "p.yaml:1: PEtab 2.0.0 is not supported", "PEtab 2.0.0"},
+		{[]string{"format_version: 1", "format_version: 3.0.0"}, "p.yaml:1: PEtab 3.0.0 is not supported", "PEtab 3.0.0"},
+		{[]string{"format_version: 1", "format_version: 2.0.0"}, "p.yaml:2: the file has a key parameter_file: want format_version, id", ""},
 		{[]string{"parameter_file: p.tsv", "parameter_file: [p.tsv, p.tsv]"}, "p.yaml:2: parameter_file lists p.tsv twice: list each file only once", ""},
 		{[]string{"sbml_files: [m.xml]", "sbml_files: [m.xml, m.xml]"}, "p.yaml:4: 2 sbml_files: want one", ""},
 		{[]string{"sbml_files: [m.xml]", "sbml_files: [http://x/m.xml]"}, "p.yaml:4: file at a URL", "file at a URL"},

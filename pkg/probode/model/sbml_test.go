@@ -81,7 +81,7 @@ func mathML(n ast.Expr) string {
 func lowerSBML(t testing.TB, text string, set map[string]string) (x *Instance, err error) {
 	defer source.Catch(&err)
 	f := source.FS(fstest.MapFS{"m.xml": {Data: []byte(withMath(t, text))}}, ".")
-	m := &Model{Equations: *sbml.Read(f, "m.xml")}
+	m := &Model{Equations: *sbml.Read(f, "m.xml", 0)}
 	c := condition{id: "c"}
 	for id, v := range set {
 		c.set = append(c.set, setting{id, (&source.File{Name: "condition"}).NumberOrID(1, id, v)})

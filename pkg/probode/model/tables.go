@@ -13,21 +13,19 @@ import (
 
 func (f *files) petab(s *source.File, y *source.Node) *File {
 	y.Mapping("the file")
-	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {
-		s.Refuse(y.LineOf("format_version"), "PEtab "+v, "want format_version 1")
+	switch v := y.Must("the file", "format_version"); v {
+	case "1", "1.0", "1.0.0":
+	case "2", "2.0", "2.0.0":
+		return f.petab2(s, y)
+	default:
+		s.Refuse(y.LineOf("format_version"), "PEtab "+v, "want format_version 1 or 2")
 	}
 	y.Mapping("the file", "format_version", "parameter_file", "problems", "extensions") // other versions have other keys
 	if e := y.Get("extensions"); e != nil && len(e.Keys)+len(e.Items) > 0 {
 		s.Refuse(e.Line, "PEtab extension", "want none")
 	}
-	tables := func(n *source.Node, key string) (list []*source.Table) {
-		for _, name := range n.FileNames(key, n.List(key)) {
-			list = append(list, s.Read(name, source.MaxTable).Table(0))
-		}
-		return list
-	}
-	p := &File{Name: strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))}
-	parameters, problems := tables(y, "parameter_file"), y.List("problems")
+	p := &File{Name: problemName(s)}
+	parameters, problems := petabTables(y, "parameter_file"), y.List("problems")
 	if len(parameters) == 0 {
 		s.Failf(y.Line, "the problem has no parameter_file")
 	}
@@ -49,18 +47,9 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 		if len(sbmls) != 1 {
 			s.Failf(q.Line, "%d sbml_files: want one", len(sbmls))
 		}
-		observables, conditions, measurements := tables(q, "observable_files"), tables(q, "condition_files"), tables(q, "measurement_files")
-		m := &Model{Equations: *sbml.Read(f.Files, sbmls[0].FileName())}
-		ids := map[string]bool{}
-		for _, s := range m.States {
-			ids[s.ID] = true
-		}
-		for _, c := range m.Constants {
-			ids[c.ID] = true
-		}
-		for _, a := range m.Assignments {
-			ids[a.ID] = true
-		}
+		observables, conditions, measurements := petabTables(q, "observable_files"), petabTables(q, "condition_files"), petabTables(q, "measurement_files")
+		m := &Model{Equations: *sbml.Read(f.Files, sbmls[0].FileName(), 0)}
+		ids := m.ids()
 		for _, t := range observables {
 			t.Names.IDs = ids
 			m.observables = append(m.observables, observableTable(t)...)
@@ -77,8 +66,34 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 	return p
 }
 
+func problemName(s *source.File) string {
+	return strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))
+}
+
+func petabTables(n *source.Node, key string) (list []*source.Table) {
+	for _, name := range n.FileNames(key, n.List(key)) {
+		list = append(list, n.File.Read(name, source.MaxTable).Table(0))
+	}
+	return list
+}
+
+// ids returns the IDs of the equations.
+func (m *Model) ids() map[string]bool {
+	ids := map[string]bool{}
+	for _, s := range m.States {
+		ids[s.ID] = true
+	}
+	for _, c := range m.Constants {
+		ids[c.ID] = true
+	}
+	for _, a := range m.Assignments {
+		ids[a.ID] = true
+	}
+	return ids
+}
+
 func (f *files) sbml(name string) *File {
-	m := &Model{Equations: *sbml.Read(f.Files, name)}
+	m := &Model{Equations: *sbml.Read(f.Files, name, 0)}
 	p := &File{Name: m.Name, Models: []*Model{m}}
 	for _, k := range m.Constants {
 		if v, ok := constOf(k.Value); ok && v-v == 0 {
@@ -222,19 +237,11 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 	byID := m.observablesByID()
 	var list []Observation
 	for _, r := range t.Rows {
-		d := Observation{Observable: r.Must("observableId"), Condition: r.Get("simulationConditionId"),
-			Preequilibration: r.Get("preequilibrationConditionId"), dataset: r.Get("datasetId"), replicate: r.Get("replicateId"),
-			where: t.At(r.Line)}
-		d.measured(r, "measurement")
+		d, o := m.petabRow(r, byID)
+		d.Condition, d.Preequilibration = r.Get("simulationConditionId"), r.Get("preequilibrationConditionId")
 		if conditions {
 			r.Must("simulationConditionId")
 		}
-		o := byID[d.Observable]
-		if o == nil {
-			t.Failf(r.Line, "observable %s is not defined", d.Observable)
-		}
-		d.Time = m.readTime(r, "time", m.start)
-		checkValue(d, o)
 		// Drafts of PEtab had the columns observableTransformation and noiseDistribution
 		// in the table of measurements. A value in a column from a draft must not
 		// contradict the table of observables.
@@ -244,11 +251,25 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		if v := r.Get("noiseDistribution"); v != "" && noiseDistribution(v) != o.distribution {
 			t.Failf(r.Line, "noiseDistribution is %s in the table of measurements but %s in the table of observables", v, o.distribution)
 		}
-		d.observableParams = readOverrides(t.File, r.Line, "observableParameters", r.Get("observableParameters"))
-		d.noiseParams = readOverrides(t.File, r.Line, "noiseParameters", r.Get("noiseParameters"))
 		list = append(list, d)
 	}
 	return list
+}
+
+// petabRow reads what the measurements of all versions of PEtab have.
+func (m *Model) petabRow(r source.Row, byID map[string]*observable) (Observation, *observable) {
+	t := r.Table()
+	d := Observation{Observable: r.Must("observableId"), dataset: r.Get("datasetId"), replicate: r.Get("replicateId"), where: t.At(r.Line)}
+	d.measured(r, "measurement")
+	o := byID[d.Observable]
+	if o == nil {
+		t.Failf(r.Line, "observable %s is not defined", d.Observable)
+	}
+	d.Time = m.readTime(r, "time", m.start)
+	checkValue(d, o)
+	d.observableParams = readOverrides(t.File, r.Line, "observableParameters", r.Get("observableParameters"))
+	d.noiseParams = readOverrides(t.File, r.Line, "noiseParameters", r.Get("noiseParameters"))
+	return d, o
 }
 
 func readOverrides(s *source.File, line int, what, text string) []*expr.Node {

@@ -93,8 +93,8 @@ func (e *mapping) formula(key string, n *expr.Node) {
 
 func (w *yamlWriter) file(name string) ([]byte, error) {
 	m := w.m
-	if len(m.given) > 0 || len(m.steady) > 0 || slices.ContainsFunc(m.inputs, func(u input) bool { return !expr.IsID(u.id) }) {
-		return nil, fmt.Errorf("%s has a table of doses or a dose at steady state, which cannot be written", name)
+	if len(m.periods) > 0 || len(m.given) > 0 || len(m.steady) > 0 || slices.ContainsFunc(m.inputs, func(u input) bool { return !expr.IsID(u.id) }) {
+		return nil, fmt.Errorf("%s has an experiment with several periods, a table of doses or a dose at steady state, which cannot be written", name)
 	}
 	if err := w.constants(); err != nil {
 		return nil, err
@@ -385,8 +385,10 @@ func settingText(n *expr.Node) string {
 	if v, ok := n.Const(); ok {
 		return numberText(v)
 	}
-	id, _ := n.Symbol()
-	return id
+	if id, ok := n.Symbol(); ok {
+		return id
+	}
+	return n.String()
 }
 
 func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -282,11 +282,11 @@ func TestPEtab(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	bad := filepath.Join(dir, "version2")
+	bad := filepath.Join(dir, "version3")
 	if err := os.Mkdir(bad, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(bad, "problem.yaml"), []byte("format_version: 2.0.0\nparameter_file: p.tsv\nproblems: []\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(bad, "problem.yaml"), []byte("format_version: 3.0.0\nparameter_file: p.tsv\nproblems: []\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	out := output(t, "likelihood", dir)
@@ -302,7 +302,7 @@ func TestPEtab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 of 3 problems could be read, and the log-likelihood was computed for 2", strconv.FormatFloat(v.LogLikelihood, 'f', 8, 64), "PEtab 2.0.0"} {
+	for _, want := range []string{"2 of 3 problems could be read, and the log-likelihood was computed for 2", strconv.FormatFloat(v.LogLikelihood, 'f', 8, 64), "PEtab 3.0.0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -185,7 +185,7 @@ func (e *event) put(s *reader, ordered bool) {
 		}
 	}
 	at, fixed := e.Time, e.delay != nil && len(s.states(e.delay)) == 0
-	if v, known := constantOf(at); !known || v <= 0 {
+	if v, known := constantOf(at); !known || v <= s.start {
 		fixed = false // whether it happens depends on the time of the trigger, which may be before the start
 	}
 	if e.Time != nil && (ordered || e.delay != nil && !fixed) {

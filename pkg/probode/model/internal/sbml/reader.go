@@ -12,6 +12,7 @@ import (
 
 type reader struct {
 	*source.File
+	start          float64
 	level, version string
 	root           *tree.Element
 	ids            map[string]int  // line of each ID

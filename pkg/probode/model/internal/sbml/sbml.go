@@ -22,8 +22,11 @@ import (
 // compartment of variable size, the state is the amount instead, because dilution does
 // not change the amount. Read then adds an assignment that divides the amount by the size
 // of the compartment. For a species with a rate rule, however, the state is always the
-// quantity that the ID stands for.
-func Read(f *source.Files, name string) *equations.Equations {
+// quantity that the ID stands for, unless an event changes the size.
+//
+// The model starts at the time `start`. IDs in `set` become states even if they are constant,
+// so that events outside the file can set them.
+func Read(f *source.Files, name string, start float64, set ...string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")
 	if err != nil {
@@ -33,7 +36,7 @@ func Read(f *source.Files, name string) *equations.Equations {
 	if root.Name != "sbml" || !strings.HasPrefix(root.Space, "http://www.sbml.org/sbml/level") {
 		s.Failf(root.Line, "root element <%s>: want <sbml>", root.Name)
 	}
-	b := &reader{File: s, level: root.Get("level"), version: root.Get("version"), ids: map[string]int{},
+	b := &reader{File: s, start: start, level: root.Get("level"), version: root.Get("version"), ids: map[string]int{},
 		functions: map[string]*expr.Node{}, species: map[string]*tree.Element{}, compartments: map[string]*tree.Element{},
 		parameters: map[string]*tree.Element{}, reactions: map[string]*tree.Element{}, factors: map[string]*tree.Element{},
 		init: map[string]*tree.Element{}, assign: map[string]*tree.Element{}, rate: map[string]*tree.Element{},
@@ -49,6 +52,9 @@ func Read(f *source.Files, name string) *equations.Equations {
 		s.Failf(root.Line, "<sbml> has no <model>")
 	}
 	b.collect()
+	for _, id := range set {
+		b.jumped[id] = true
+	}
 	return b.model()
 }
 

@@ -81,7 +81,7 @@ const rich = `<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" xmlns:
 func read(text string) (m *equations.Equations, warnings []string, err error) {
 	defer source.Catch(&err)
 	f := source.FS(fstest.MapFS{"m.xml": {Data: []byte(text)}}, ".")
-	return Read(f, "m.xml"), f.Warnings, nil
+	return Read(f, "m.xml", 0), f.Warnings, nil
 }
 
 // text writes out equations without their lines in the file.

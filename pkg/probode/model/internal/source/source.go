@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/probode/probode/internal/plainfile"
@@ -79,7 +80,7 @@ func Dir(dir string, outside bool) *Files {
 			}
 		}
 		file, err := plainfile.Open(full)
-		if err == nil {
+		if err == nil && !slices.Contains(f.Opened, full) {
 			f.Opened = append(f.Opened, full)
 		}
 		return file, quiet, err
