@@ -22,11 +22,16 @@ func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr
 	if math.IsInf(d.Time, 1) {
 		d.where.Failf("observable %s is an increase since the previous measurement, so it cannot be measured at time inf", id)
 	}
+	for _, c := range l.increases {
+		if c.of == id && c.formula.Equal(formula) {
+			return expr.Call("minus", formula, l.now[c.state])
+		}
+	}
 	name := "previous_" + id
 	for l.isModels(name) || slices.ContainsFunc(l.increases, func(c increase) bool { return c.state == name }) {
 		name += "_"
 	}
-	l.increases = append(l.increases, increase{name, formula})
+	l.increases = append(l.increases, increase{id, name, formula})
 	l.now[name] = expr.Sym(name)
 	return expr.Call("minus", formula, l.now[name])
 }
@@ -37,12 +42,9 @@ func (e *Instance) addIncreases(l *lowering) {
 	for _, c := range l.increases {
 		var times []float64
 		for _, r := range e.rows {
-			if slices.Contains(r.formula.Symbols(), c.state) && (times == nil || r.time > times[len(times)-1]) {
+			if r.id == c.of && (times == nil || r.time > times[len(times)-1]) {
 				times = append(times, r.time)
 			}
-		}
-		if times == nil {
-			continue
 		}
 		start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
 		for i, id := range l.system.states {

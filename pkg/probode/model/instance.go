@@ -76,6 +76,7 @@ type row struct {
 }
 
 type increase struct {
+	of      string // the ID of the observable
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node
 }

@@ -227,15 +227,17 @@ observables:
 data: d.csv
 `, "d.csv": "time,out\n1,4\n2,2.4\n3,1.4\n"}
 	const trigger = "events:\n  - {eventId: f, trigger: total > 50, atStart: 1, assignments: {total: total + 1000}}\n"
-	want := -1.5 * math.Log(2*math.Pi)
+	want, atLeast := -1.5*math.Log(2*math.Pi), 0.
 	for i, y := range []float64{4, 2.4, 1.4} {
 		increase := 10 * (math.Exp(-0.5*float64(i)) - math.Exp(-0.5*float64(i+1)))
 		if i == 1 {
 			increase += 7
+			atLeast = math.Log(math.Erfc((y-increase)/math.Sqrt2)/2) + (y-increase)*(y-increase)/2 + math.Log(2*math.Pi)/2
 		}
 		want -= (y - increase) * (y - increase) / 2
 	}
-	// The second table measures at the start, too: the increase there is 0.
+	// The third table measures at the start, too: the increase there is 0. In the last two,
+	// one measurement is known only as a limit, or has its own noise.
 	for _, c := range []struct {
 		changes []string
 		want    float64
@@ -243,6 +245,9 @@ data: d.csv
 		{nil, want},
 		{[]string{trigger, ""}, want},
 		{[]string{trigger, "", "time,out\n", "time,out\n0,0\n"}, want - math.Log(2*math.Pi)/2},
+		{[]string{"2,2.4", "2,2.4.."}, want + atLeast},
+		{[]string{"noiseFormula: 1", "noiseFormula: noiseParameter1_out", "time,out\n1,4\n2,2.4\n3,1.4\n",
+			"observableId\ttime\tmeasurement\tnoiseParameters\nout\t1\t4\t1\nout\t2\t2.4\t1\nout\t3\t1.4\t1.0000000001\n"}, want},
 	} {
 		p, err := loadMap(t, files, "m.yaml", c.changes...)
 		if err != nil {
