@@ -74,8 +74,11 @@ func (m *Model) experiments(params []Parameter) []*Instance {
 		case steady != nil && k.pre != "":
 			steady.where.Failf("condition %s begins with a dose at steady state, and data in it with a preequilibration: want one of the two", k.cond)
 		case steady != nil:
-			e.pre, e.period = ix.repeat(steady, m.condition(k.cond), params)
-			l = ix.lower(m.condition(k.cond), m.condition(k.cond))
+			c := m.condition(k.cond)
+			e.pre, e.period = ix.repeat(steady, c, params)
+			after := *c // states go on from where the doses have brought them
+			after.set = slices.DeleteFunc(slices.Clone(c.set), func(s setting) bool { return ix.states[s.id] != nil })
+			l = ix.lower(&after, c)
 		case k.pre == "":
 			l = plain(k.cond)
 		default:

@@ -142,6 +142,8 @@ func TestSteadyStateDoses(t *testing.T) {
 		return strings.NewReplacer("EVERY", every, "COUNT", count, "STEADY", steady).Replace(yaml) + table
 	}
 	compare(t, simulated(t, set("12", "2", "steadyState: 1")), oral(5), oral(5))
+	begun := strings.Replace(set("12", "1", "steadyState: 1"), "data:", "conditions:\n  - {conditionId: c, blood: 7}\ndata:", 1)
+	compare(t, simulated(t, strings.NewReplacer("time,drug", "time,conditionId,drug", "5,1", "5,c,1", "17,1", "17,c,1").Replace(begun)), oral(5), oral(17))
 	unknown := func(t float64) float64 { // the interval is 2.4/k
 		return 100 * ka / (ka - k) * (math.Exp(-k*t)*series(k, 12) - math.Exp(-ka*t)*series(ka, 12))
 	}
