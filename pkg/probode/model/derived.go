@@ -19,9 +19,7 @@ func (r *modelReader) derivedFrom(y *source.Node, p *File) {
 	for _, id := range list.Keys {
 		line := list.LineOf(id)
 		base, _, _ := strings.Cut(id, "[")
-		if r.id(line, "the name of a derived quantity", base); id == r.time || id == expr.Time {
-			r.Failf(line, "a derived quantity has the name %s, which is reserved for time: use another name", id)
-		}
+		r.notTime(line, "a derived quantity", base)
 		for _, values := range r.valuesOf(id) {
 			one := bound(list, values)
 			q := equations.Assignment{ID: r.indexed(one, id), Where: r.At(line)}

@@ -28,7 +28,7 @@ func (r *modelReader) indices(y *source.Node) {
 		if !(n >= 1 && n <= maxIndex) || n != math.Trunc(n) {
 			r.Failf(list.LineOf(id), "index %s has the largest value %v: want a whole number from 1 to %d", id, list.Word(id), maxIndex)
 		}
-		r.Names.Ranges[r.id(list.LineOf(id), "an index", id)] = int(n)
+		r.Names.Ranges[r.notTime(list.LineOf(id), "an index", id)] = int(n)
 	}
 	for _, key := range []string{"parameters", "odes", "assignments", "observables", "events", "doses"} {
 		if v := y.Get(key); v != nil && v.Kind == yaml.SequenceNode {
@@ -95,8 +95,11 @@ func (r *modelReader) at(n *source.Node, values []indexValue, top bool) *source.
 	for _, k := range n.Keys {
 		v := n.ByKey[k]
 		for _, i := range values {
-			if v.Kind != yaml.SequenceNode || !top {
+			if !top || v == n.ByKey[k] && v.Kind != yaml.SequenceNode {
 				break
+			}
+			if v.Kind != yaml.SequenceNode {
+				r.Failf(v.Line, "%s has a list for fewer indices than its entry: want a list of lists, with a level for each index", k)
 			}
 			if size := r.Names.Ranges[i.index]; len(v.Items) != size {
 				r.Failf(v.Line, "%s has %d items: want %d, one for each value of %s", k, len(v.Items), size, i.index)

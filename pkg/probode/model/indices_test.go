@@ -96,6 +96,10 @@ func TestMistakesInIndices(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"{i: 3, j: 3}", "{i: 3, j: 2.5}", "index j has the largest value 2.5: want a whole number from 1 to 1000"},
 		{"{i: 3, j: 3}", "{i: 3, j: 2}", "nominalValue has 3 items: want 2, one for each value of j"},
+		{"{i: 3, j: 3}", "{i: 3, j: 3, time: 2}", "an index is the name time, which is reserved for time"},
+		{"trace: sum", "j: sum", "j is also the name of an index"},
+		{"[[-1, 0.5, 0.25], [0.3, -2, 0], [0.1, 0.2, -0.4]]", "[1, 2, 3]", "nominalValue has a list for fewer indices than its entry: want a list of lists"},
+		{"[[-1, 0.5, 0.25], [0.3, -2, 0], [0.1, 0.2, -0.4]]", "[[-1, 0.5, 0.25], 1, [0.1, 0.2, -0.4]]", "nominalValue has a list for fewer indices than its entry"},
 		{"sum(j, A[i, j]*x[j])", "sum(i, A[i, i]*x[i])", "the index i is in use: want another index for the sum"},
 		{"sum(j, A[i, j]*x[j])", "sum(k, A[i, k]*x[k])", "function sum: its first argument is no index of the file"},
 		{"sum(j, A[i, j]*x[j])", "A[i, j]*x[j]", "found an index that is not known: want a whole number from 1 on, or a formula of i, j"},

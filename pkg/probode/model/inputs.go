@@ -36,9 +36,7 @@ func (r *modelReader) inputs(y *source.Node, m *Model) {
 	for _, id := range list.Keys {
 		n := list.ByKey[id]
 		n.Mapping("input "+id, "file", "column", "interpolation")
-		if r.id(n.Line, "the name of an input", id); id == r.time || id == expr.Time {
-			r.Failf(n.Line, "an input has the name %s, which is reserved for time: use another name", id)
-		}
+		r.notTime(n.Line, "an input", id)
 		u := input{id: id, of: map[string]*probode.Input{}, where: r.At(n.Line)}
 		tables := n.Tables("file")
 		if len(tables) != 1 {

@@ -212,6 +212,9 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 		if slices.Contains(r.callables, id) {
 			w.Failf("%s is also the name of a function: use another name", id)
 		}
+		if r.Names.Ranges[id] > 0 {
+			w.Failf("%s is also the name of an index: use another name", id)
+		}
 		seen[id] = w
 	}
 	for _, q := range p.Params {

@@ -47,9 +47,14 @@ func (r *modelReader) id(line int, what, v string) string {
 }
 
 func (r *modelReader) name(n *source.Node, key string) string {
-	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
+	return r.notTime(n.LineOf(key), key, n.Must("an entry", key))
+}
+
+// notTime is like id, and refuses the name of the time.
+func (r *modelReader) notTime(line int, what, v string) string {
+	r.id(line, what, v)
 	if v == r.time || v == expr.Time {
-		r.Failf(n.LineOf(key), "%s is the name %s, which is reserved for time: use another name", key, v)
+		r.Failf(line, "%s is the name %s, which is reserved for time: use another name", what, v)
 	}
 	return v
 }
