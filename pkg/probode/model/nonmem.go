@@ -59,7 +59,7 @@ func (r record) among(column string, names []string) int {
 	return k - 1
 }
 
-var nonmemColumns = []string{"ID", "TIME", "DV", "DVID", "AMT", "RATE", "EVID", "MDV", "CMT", "II", "ADDL", "SS"}
+var nonmemColumns = []string{"ID", "TIME", "DV", "DVID", "AMT", "RATE", "EVID", "MDV", "CMT", "II", "ADDL", "SS", "CENS"}
 
 // nonmem reads doses, measurements and covariates. A column with the ID of a parameter
 // sets the parameter in each condition.
@@ -74,17 +74,24 @@ func (r *modelReader) nonmem(t *source.Table, p *File, m *Model) {
 			t.Warnf(1, "column %s is neither a column of NONMEM nor a parameter, and is ignored", c)
 		}
 	}
+	last := map[string]float64{}
 	d := &doseTable{m: m, infused: map[int]map[string][]infusion{}}
 	for _, row := range t.Rows {
 		one := record{Row: row, time: m.readTime(row, "TIME", m.start)}
 		if t.Has("ID") {
 			one.condition = m.conditionOf(one, covariates)
 		}
+		if before, ok := last[one.condition]; ok && one.time < before {
+			one.fail("TIME is %s, before that of an earlier row of the same ID: want times that do not decrease", one.get("TIME"))
+		}
+		last[one.condition] = one.time
 		dose := one.number("AMT") != 0
 		if one.get("EVID") != "" {
 			switch v := one.number("EVID"); v {
 			case 0, 2:
-				dose = false
+				if dose {
+					one.fail("AMT is %s in a row with EVID %v: want 0, or EVID 1", one.get("AMT"), v)
+				}
 			case 1:
 				dose = true
 			default:
@@ -93,6 +100,9 @@ func (r *modelReader) nonmem(t *source.Table, p *File, m *Model) {
 		}
 		switch {
 		case dose:
+			if one.number("MDV") == 0 && one.number("DV") != 0 {
+				one.fail("DV is %s in the row of a dose: want a row of its own, or MDV 1", one.get("DV"))
+			}
 			d.dose(one)
 		case one.number("EVID") == 0 && one.number("MDV") == 0:
 			d.measurement(one)
@@ -217,6 +227,9 @@ func (d *doseTable) measurement(r record) {
 	}
 	if r.get("DV") == "" {
 		r.fail("DV is empty: want a number, or MDV 1")
+	}
+	if v := r.number("CENS"); v != 0 {
+		r.fail("CENS is %v: want 0, and in DV an interval such as ..%s", v, r.get("DV"))
 	}
 	for _, e := range d.m.given[r.condition] {
 		if at, _ := e.Time.Const(); e.After && at == r.time {

@@ -160,7 +160,7 @@ func TestSteadyStateDoses(t *testing.T) {
 // doses in a table. The state integrates it.
 func TestTimeAfterDose(t *testing.T) {
 	model := strings.Replace(oneCompartment, "0.9*gut - k*blood*70/WT", "timeAfterDose + 0*k*gut", 1)
-	compare(t, simulated(t, model+"  TIME,AMT,CMT,II,ADDL,DV\n  2,1,1,3,1,\n  1,,,,,1\n  4,,,,,1\n  7,,,,,1\n"), 0.5, 4, 2+4.5+2)
+	compare(t, simulated(t, model+"  TIME,AMT,CMT,II,ADDL,DV\n  1,,,,,1\n  2,1,1,3,1,\n  4,,,,,1\n  7,,,,,1\n"), 0.5, 4, 2+4.5+2)
 	file := strings.Replace(model, "observables:", "doses:\n  - {doseId: d, state: gut, amount: 1, time: 10*k, every: 15*k, count: 2}\nobservables:", 1)
 	compare(t, simulated(t, file+"  time,drug\n  1,1\n  4,1\n  7,1\n"), 0.5, 4, 2+4.5+2)
 }
@@ -180,6 +180,10 @@ func TestMistakesInDoses(t *testing.T) {
 		{"1,0,100,5,1,,1,12,,1,", "dose in line 2 at steady state lasts 20, with the interval 12"},
 		{"1,0,,,,,,,,,", "DV is empty: want a number, or MDV 1"},
 		{"1,0,100,,1,,1,,,,\n  1,0,,,,,,,,,3\n  1,0,100,,1,,1,,,,\n  1,0,,,,,,,,,3", "measurements at TIME 0 both before and after a dose"},
+		{"1,5,100,,1,,1,,,,\n  1,4,,,,,,,,,3", "TIME is 4, before that of an earlier row of the same ID"},
+		{"1,0,100,,0,,1,,,,3", "AMT is 100 in a row with EVID 0: want 0, or EVID 1"},
+		{"1,0,100,,2,,1,,,,", "AMT is 100 in a row with EVID 2"},
+		{"1,0,100,,1,0,1,,,,3", "DV is 3 in the row of a dose: want a row of its own, or MDV 1"},
 		{"1,-1,100,,1,,1,,,,", `TIME is "-1": want inf, or a number ≥ 0`},
 	} {
 		if _, err := Parse("m.yaml", []byte(model+c.rows+"\n  "+row)); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -188,6 +192,10 @@ func TestMistakesInDoses(t *testing.T) {
 	}
 	weights := oneCompartment + "  ID,TIME,AMT,DV,WT\n  1,0,100,.,70\n  1,5,.,3,71\n"
 	if _, err := Parse("m.yaml", []byte(weights)); err == nil || !strings.Contains(err.Error(), "WT is 71, but 70 before, for the same ID: want one value, or an input") {
+		t.Errorf("%v", err)
+	}
+	censored := oneCompartment + "  TIME,AMT,DV,CENS\n  0,100,.,.\n  5,.,3,1\n"
+	if _, err := Parse("m.yaml", []byte(censored)); err == nil || !strings.Contains(err.Error(), "CENS is 1: want 0, and in DV an interval such as ..3") {
 		t.Errorf("%v", err)
 	}
 	// A compartment that only accumulates has no steady state.
