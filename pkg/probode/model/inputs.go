@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
@@ -77,9 +76,9 @@ func (u *input) read(t *source.Table, m *Model, column, kind string) {
 			f = &probode.Input{Constant: kind == "constant"}
 			u.of[c] = f
 		}
-		at := m.readTime(row, times, -math.MaxFloat64)
-		if math.IsInf(at, 1) {
-			t.Failf(row.Line, "%s is inf: want a finite time", times)
+		at, isDate := m.clock.number(t.File, row.Line, times, row.Must(times))
+		if !isDate {
+			at = row.Number(times)
 		}
 		if n := len(f.Times); n > 0 && !(at > f.Times[n-1]) {
 			t.Failf(row.Line, "%s is %s: want times that increase", times, row.Get(times))
@@ -127,19 +126,26 @@ func knots(list ...*expr.Node) (times []float64) {
 	return slices.Compact(times)
 }
 
-// uncovered warns about inputs whose tables end before the last measurement.
+// uncovered warns about inputs whose tables begin after the start or end before the last
+// measurement.
 func uncovered(list []*Instance) (warnings []string) {
 	seen := map[source.Where]bool{}
 	for _, e := range list {
 		for i := range e.model.inputs {
 			u := &e.model.inputs[i]
 			f := u.in(e.Condition)
-			last := f.Times[len(f.Times)-1]
-			for _, r := range e.rows {
-				if r.time > last && !f.Constant && !seen[u.where] {
-					seen[u.where] = true
-					warnings = append(warnings, fmt.Sprintf("%s:%d: the table of input %s ends at %v, before the measurement at %v: the input keeps its last value", u.where.File, u.where.Line, u.id, last, r.time))
-				}
+			if f.Constant || seen[u.where] || len(e.rows) == 0 {
+				continue
+			}
+			warn := func(format string, args ...any) {
+				seen[u.where] = true
+				warnings = append(warnings, fmt.Sprintf("%s:%d: the table of input %s ", u.where.File, u.where.Line, u.id)+fmt.Sprintf(format, args...))
+			}
+			if first := f.Times[0]; first > e.model.start {
+				warn("begins at %v, after the start at %v: the input has its first value before", first, e.model.start)
+			}
+			if last, end := f.Times[len(f.Times)-1], e.rows[len(e.rows)-1].time; end > last {
+				warn("ends at %v, before the measurement at %v: the input keeps its last value", last, end)
 			}
 		}
 	}

@@ -187,8 +187,9 @@ func TestMistakesInInputs(t *testing.T) {
 		{"interpolation: KIND", "column: rain", "there is no column rain"},
 		{"2,a,7", "0,a,7", "time is 0: want times that increase"},
 		{"2,a,7", "2,a,<7", `warmth is "<7": want a finite number`},
+		{"2,a,7", "-inf,a,7", `time is "-inf": want a finite number`},
 		{"2,a,7", "2,c,7", "condition c is not defined"},
-		{"2,a,7", "inf,a,7", "time is inf: want a finite time"},
+		{"2,a,7", "inf,a,7", `time is "inf": want a finite number`},
 		{"0,b,1\n2,a,7\n3,b,\n5,a,-1\n6,b,3\n", "", "input warmth has no rows for condition b"},
 		{"  - {conditionId: a}", "  - {conditionId: a, warmth: 3}", "condition a sets warmth, which is determined by a formula"},
 		{"stateId: x", "stateId: warmth", "warmth appears twice"},
@@ -197,6 +198,9 @@ func TestMistakesInInputs(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v: want %s", c.new, err, c.want)
 		}
+	}
+	if p, err := loadMap(t, merged(pondTables, "m.yaml", pond, "y.csv", "time,conditionId,y\n1,a,2\n", "warmth.csv", "time,warmth\n0.5,1\n2,3\n"), "m.yaml", "KIND", "linear"); err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "m.yaml:4: the table of input warmth begins at 0.5, after the start at 0: the input has its first value before") {
+		t.Error(p, err)
 	}
 }
 
