@@ -38,7 +38,9 @@ func (d *Observation) measured(r source.Row, column string) {
 	case kind == "right-censored":
 		from, to = bounds, ""
 	case kind == "interval-censored":
-		from, to, _ = strings.Cut(bounds, ";")
+		if from, to, interval = strings.Cut(bounds, ";"); !interval {
+			fail("censoringBounds is %q: want two bounds, separated by “;”", bounds)
+		}
 	case kind != "":
 		r.Table().Refuse(r.Line, "measurementType "+kind, "want left-censored, right-censored, interval-censored or nothing")
 	}
@@ -59,8 +61,10 @@ func (d *Observation) measured(r source.Row, column string) {
 	if !(d.within[0] < d.within[1]) {
 		fail("the interval from %v to %v is empty: want a lower bound below the upper one", d.within[0], d.within[1])
 	}
-	d.Value = d.within[0]
-	if math.IsInf(d.Value, 0) {
+	if d.Value = d.within[0]; math.IsInf(d.Value, 0) {
 		d.Value = d.within[1]
+	}
+	if math.IsInf(d.Value, 0) {
+		fail("the interval from %v to %v has no finite bound: want one at least", d.within[0], d.within[1])
 	}
 }

@@ -215,6 +215,9 @@ func checkValue(d Observation, o *observable) {
 	if d.within != nil && o.distribution.counts() {
 		d.where.Failf("the measurement of %s is an interval, but its distribution is discrete: want a number", o.id)
 	}
+	if d.within != nil && o.scale != Lin && !(d.within[1] > 0) {
+		d.where.Failf("the measurement of %s is at most %v: want an interval with positive values", o.id, d.within[1])
+	}
 	if d.within != nil || o.unknown(d.Value) != nil {
 		return
 	}
