@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -52,7 +53,7 @@ func (m *model) derive(chains *mcmc.Chains) (*mcmc.Chains, *bayes.Posterior, err
 var intervals = []float64{0.025, 0.5, 0.975}
 
 // prior returns quantiles of the prior of each parameter and derived quantity, from 4000
-// draws. They are NaN for a parameter that the model file does not contain.
+// draws. They are NaN for a parameter that the model file does not contain, and if a draw is.
 func (m *model) prior(p *bayes.Posterior, names []string) (quantiles [][]float64) {
 	if p == nil {
 		return nil
@@ -71,8 +72,10 @@ func (m *model) prior(p *bayes.Posterior, names []string) (quantiles [][]float64
 		}
 	}
 	for _, name := range names {
-		draws := slices.DeleteFunc(all[name], func(v float64) bool { return v != v })
-		slices.Sort(draws)
+		draws := all[name]
+		if slices.Sort(draws); len(draws) > 0 && math.IsNaN(draws[0]) {
+			draws = nil // quantiles of the other draws would be those of another quantity
+		}
 		var row []float64
 		for _, q := range intervals {
 			row = append(row, diag.Quantile(draws, q))

@@ -20,7 +20,7 @@ func TestDerivedAndPredicted(t *testing.T) {
 	model, run := filepath.Join(dir, "m.yaml"), filepath.Join(dir, "run")
 	const text = `parameters:
   - {parameterId: m, objectivePriorType: normal, objectivePriorParameters: 0;2}
-derived: {above: 3 + 2*half, odds: exp(m)}
+derived: {above: 3 + 2*half, odds: exp(m), root: sqrt(m)}
 assignments:
   - {assignmentId: half, formula: m / 2}
 odes:
@@ -63,12 +63,15 @@ data: |
 	sd := 1 / math.Sqrt(1./4+3)
 	mean := 3.4 * sd * sd
 	rows := read(table)
-	if len(rows) != 3 || rows[1][0] != "above" || rows[2][0] != "odds" {
+	if len(rows) != 4 || rows[1][0] != "above" || rows[2][0] != "odds" {
 		t.Fatalf("%q", rows)
 	}
 	for i, z := range []float64{-1.96, 0, 1.96} {
 		near("above", rows[1][3+i], 3+mean+z*sd, 0.15*sd)
 		near("odds", rows[2][3+i], math.Exp(mean+z*sd), 0.15*sd*math.Exp(mean+z*sd))
+		if rows[3][10+i] != "NaN" {
+			t.Errorf("a quantile of the prior of the root of a number of any sign is %s: want NaN", rows[3][10+i])
+		}
 		near("the prior of above", rows[1][10+i], 3+2*z, 0.3)
 	}
 	rows = read(new)
