@@ -33,7 +33,11 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	if time != "" {
 		m.timeName = time
 	}
-	m.Data = readData(f.Read(filepath.ToSlash(base), source.MaxTable), &m)
+	table := f.Read(filepath.ToSlash(base), source.MaxTable)
+	if isNonmem(table) {
+		table.Failf(1, "a table with doses belongs to the model: want it under the key data of the model file")
+	}
+	m.Data = readData(table, &m)
 	c := *p
 	c.Models = []*Model{&m}
 	return f.finish(&c)

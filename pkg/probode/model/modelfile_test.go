@@ -369,6 +369,13 @@ func TestWithData(t *testing.T) {
 	if _, err := p.WithData(file, ""); err == nil || err.Error() != "mine.csv:1: there is no column t: want t; the table has day, conditionId, y" {
 		t.Error(err)
 	}
+	doses := filepath.Join(dir, "doses.csv")
+	if err := os.WriteFile(doses, []byte("TIME,AMT,DV\n0,100,.\n3,.,4\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.WithData(doses, ""); err == nil || err.Error() != "doses.csv:1: a table with doses belongs to the model: want it under the key data of the model file" {
+		t.Error(err)
+	}
 	q.Models = append(q.Models, q.Models[0])
 	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "the problem has 2 models: new data can be given only for a problem with one model") {
 		t.Error(err)
