@@ -162,3 +162,65 @@ func TestWrapped(t *testing.T) {
 		t.Errorf("FJ computes %v after the end", got)
 	}
 }
+
+// Check finds wrong derivatives, but not rounding errors, where large terms cancel.
+func TestCheck(t *testing.T) {
+	cancelling := func() *Field { // 1e15 x/θ - 1e15 x/θ
+		return &Field{
+			F: func(dst []float64, t float64, x, theta []float64) {
+				dst[0] = 1e15*x[0]/theta[0] - x[0]*(1e15/theta[0])
+			},
+			Pullback: func(dst, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
+				a := 1e15 * lambda[0] / theta[0]
+				dst[0] += a - lambda[0]*(1e15/theta[0])
+				dtheta[0] += x[0]*(1e15/theta[0])*lambda[0]/theta[0] - a*x[0]/theta[0]
+				return 0
+			},
+			Dim: 1, Params: 1, Length: 1,
+		}
+	}
+	// f is 0.01 y with y + y²/1.2e7 = 9 + x, and is rounded like 1.2e7.
+	root := func(x float64) float64 { return 6e4 * (math.Sqrt(1+(9+x)/3e6) - 1) }
+	rounded := func() *Field {
+		f := func(dst []float64, x float64) { dst[0] = root(x) }
+		return &Field{
+			F: func(dst []float64, t float64, x, theta []float64) { f(dst, x[0]) },
+			FJ: func(dst, jac []float64, t float64, x, theta []float64) {
+				f(dst, x[0])
+				jac[0] = 0.01 / math.Sqrt(1+(9+x[0])/3e6)
+			},
+			Dim: 1, Params: 1, Length: 1,
+		}
+	}
+	for name, c := range map[string]struct {
+		field func() *Field
+		wrong float64
+		fails bool
+	}{
+		"gradient":         {cancelling, 0, false},
+		"a wrong gradient": {cancelling, 1e4, true},
+		"Jacobian":         {rounded, 0, false},
+		"the wrong entry":  {rounded, 1, true},
+		"nearly the entry": {rounded, 1e-2, true},
+	} {
+		f := c.field()
+		if pull := f.Pullback; pull != nil {
+			f.Pullback = func(dst, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
+				dtheta[0] += c.wrong * theta[0]
+				return pull(dst, dtheta, lambda, t, x, theta)
+			}
+		} else {
+			exact := f.FJ
+			f.FJ = func(dst, jac []float64, t float64, x, theta []float64) {
+				exact(dst, jac, t, x, theta)
+				jac[0] += c.wrong
+			}
+		}
+		for n := range 20 {
+			err := f.Check(0, []float64{1e-4 + 1e-6*float64(n)}, []float64{0.3 + 0.01*float64(n)}, func(int) string { return "θ" })
+			if (err != nil) != c.fails {
+				t.Errorf("%s, %d: %v", name, n, err)
+			}
+		}
+	}
+}
