@@ -203,12 +203,13 @@ func (l *lowering) event(e equations.Event) equations.Event {
 		jumps[i] = equations.Jump{State: j.State, Value: l.at(j.Value, e.Where, "event "+e.ID).Simplify()}
 	}
 	if e.Jumps = jumps; e.Trigger != nil {
-		e.Trigger = l.at(e.Trigger, e.Where, "trigger of event "+e.ID).Simplify()
+		written := l.at(e.Trigger, e.Where, "trigger of event "+e.ID).Simplify()
+		e.Trigger = l.equalities(written)
 		if e.Priority != nil {
 			e.Priority = l.at(e.Priority, e.Where, "priority of event "+e.ID).Simplify()
 		}
 		if _, ok := e.Trigger.Margin(); !ok {
-			e.Where.Refuse("event trigger that is not continuous", "event %s is triggered by %s: want comparisons (<, <=, > or >=) of continuous formulas", e.ID, e.Trigger)
+			e.Where.Refuse("event trigger that is not continuous", "event %s is triggered by %s: want <, <=, > or >= of continuous formulas", e.ID, written)
 		}
 		return e
 	}
@@ -220,6 +221,40 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	}
 	e.Time = t
 	return e
+}
+
+// equalities replaces a = b and a ≠ b in a trigger by other comparisons if both sides
+// change only at events. An equality at a known time is true in one grid point.
+func (l *lowering) equalities(trigger *expr.Node) *expr.Node {
+	parts := trigger.Parts()
+	degree, by := l.degrees(parts...), map[*expr.Node]*expr.Node{}
+	for _, part := range parts {
+		op, sides := part.Operator()
+		if op != "eq" && op != "neq" {
+			continue
+		}
+		of := func(op string) *expr.Node { return expr.Call(op, sides...) }
+		switch at := func(op string) *expr.Node { return l.atTime(degree[part], op, sides...) }; {
+		case l.still(part) && op == "neq":
+			by[part] = expr.Call("or", of("gt"), of("lt"))
+		case l.still(part):
+			by[part] = expr.Call("and", of("geq"), of("leq"))
+		case op == "eq" && at("geq") != nil:
+			by[part] = expr.Call("and", at("geq"), at("leq"))
+		}
+	}
+	return expr.Replace([]*expr.Node{trigger}, by)[0].Simplify()
+}
+
+// still reports whether n changes only at events.
+func (l *lowering) still(n *expr.Node) bool {
+	return !slices.ContainsFunc(n.Symbols(), func(name string) bool {
+		if i := slices.Index(l.system.states, name); i >= 0 {
+			v, known := l.rates[i].Const()
+			return !known || v != 0
+		}
+		return name == expr.Time
+	})
 }
 
 // autonomous reports an error if a system with preequilibration depends on time, because

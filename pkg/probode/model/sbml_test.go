@@ -59,7 +59,7 @@ func mathML(n ast.Expr) string {
 		return apply("<minus/>", n.X)
 	case *ast.BinaryExpr:
 		names := map[token.Token]string{token.ADD: "plus", token.SUB: "minus", token.MUL: "times", token.QUO: "divide",
-			token.LSS: "lt", token.LEQ: "leq", token.GTR: "gt", token.GEQ: "geq", token.EQL: "eq", token.LAND: "and", token.LOR: "or"}
+			token.LSS: "lt", token.LEQ: "leq", token.GTR: "gt", token.GEQ: "geq", token.EQL: "eq", token.NEQ: "neq", token.LAND: "and", token.LOR: "or"}
 		return apply("<"+names[n.Op]+"/>", n.X, n.Y)
 	case *ast.CallExpr:
 		return apply("<"+n.Fun.(*ast.Ident).Name+"/>", n.Args...)
@@ -288,6 +288,8 @@ func TestSBMLEvents(t *testing.T) {
 		{"{time > T}", `initialValue="true"`, "", set, 5, equations.AtStart, 4 * 2, 2},
 		{"{time >= T}", `initialValue="false"`, "", set + double, 5, equations.Late, 4 * 2, 4},
 		{"{2*time - 4 > T - time}", `initialValue="true"`, "", double + set, 3, equations.AtStart, 4 * 2, 4},
+		{"{time == T}", `initialValue="true"`, "", set, 5, equations.Missed, 4 * 2, 2},
+		{"{2*T == 2*time}", `initialValue="false"`, "", set, 5, equations.AtStart, 4 * 2, 2},
 		{"{T <= time}", `initialValue="true"`, "<priority>{2}</priority>", `<eventAssignment variable="A">{7}</eventAssignment>`, 5, equations.Missed, 14, 2},
 	} {
 		e, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)
@@ -312,7 +314,7 @@ func TestSBMLEvents(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ trigger, attrs, more, assign, feature string }{
-		{"{time == T}", `initialValue="true"`, "", set, "event trigger that is not continuous"},
+		{"{time == 2*A}", `initialValue="true"`, "", set, "event trigger that is not continuous"},
 		{"{ceiling(A) >= T}", `initialValue="true"`, "", set, "event trigger that is not continuous"},
 	} {
 		_, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)
@@ -408,6 +410,11 @@ func TestSBMLSolutions(t *testing.T) {
 	}
 	growing := `<listOfCompartments><compartment id="V" size="2" constant="false"/></listOfCompartments>
 		<listOfSpecies><species id="A" compartment="V" initialConcentration="3" hasOnlySubstanceUnits="false" boundaryCondition="false" constant="false"/></listOfSpecies>`
+	event := func(trigger, attrs, id, value string) string {
+		return `<event useValuesFromTriggerTime="true"><trigger persistent="true" ` + attrs + `>{` + trigger + `}</trigger><listOfEventAssignments><eventAssignment variable="` + id + `">{` + value + `}</eventAssignment></listOfEventAssignments></event>`
+	}
+	events := func(list ...string) string { return "<listOfEvents>" + strings.Join(list, "") + "</listOfEvents>" }
+	const early, late = `initialValue="true"`, `initialValue="false"`
 	const e2 = math.E * math.E
 	for name, c := range map[string]struct {
 		text string
@@ -427,6 +434,13 @@ func TestSBMLSolutions(t *testing.T) {
 		"rules without formulas":      {level32 + free("x", "y") + rules(`<rateRule variable="x"/><assignmentRule variable="y"/>`, rate("y", "k")) + ends, map[string]float64{"y": 3}},
 		"a trigger without a formula": {level32 + free("x") + rules(rate("x", "k")) + `<listOfEvents><event useValuesFromTriggerTime="true"><trigger persistent="true" initialValue="false"/></event></listOfEvents>` + ends, map[string]float64{"x": 3}},
 		"a number as a trigger":       {level32 + free("x", "y") + rules(rate("x", "k")) + `<listOfEvents><event useValuesFromTriggerTime="true"><trigger persistent="true" initialValue="false">{k}</trigger><listOfEventAssignments><eventAssignment variable="y">{5}</eventAssignment></listOfEventAssignments></event></listOfEvents>` + ends, map[string]float64{"y": 5}},
+		"the time is equal to a number": {level3 + free("x", "y", "z") + rules(rate("x", "k")) + events(event("time == 0.5", early, "x", "7*x"),
+			event("0.2 == 2*time", late, "y", "x"), event("time == 0", early, "z", "9")) + ends, map[string]float64{"x": 15, "y": 1.2, "z": 1}},
+		"equal at the start":        {level3 + free("x", "y") + rules(rate("x", "k")) + events(event("time == 0", late, "x", "5*x"), event("time == 0 - 1", late, "y", "5")) + ends, map[string]float64{"x": 7, "y": 1}},
+		"a flag that an event sets": {level3 + free("f", "x", "y", "z", "w") + rules(rate("x", "k")) + events(event("x >= 1.5", early, "f", "3"), event("x > 2 && f == k + 1", early, "y", "x"), event("f != 1", early, "z", "x"), event("f == 1", late, "w", "8")) + ends, map[string]float64{"y": 2, "z": 1.5, "w": 8}},
+		"a flag, and a time":        {level3 + free("f", "x", "y", "z") + rules(rate("x", "k")) + events(event("time >= 0.1 + 0.2", early, "f", "3"), event("f == 3 && time == 0.7", early, "y", "x"), event("f == 2 && time == 0.7", early, "z", "x")) + ends, map[string]float64{"y": 2.4, "z": 1}},
+		"a time but for rounding":   {level3 + free("f", "x", "y") + rules(rate("x", "k")) + events(event("time >= 0.1 + 0.2", early, "f", "3"), event("k == 2 && time == 0.3", early, "y", "x")) + ends, map[string]float64{"y": 1.6}},
+		"a time and the state":      {level3 + free("x", "y", "z") + rules(rate("x", "k")) + events(event("time == 0.5 && x > 1.9", early, "y", "x"), event("time == 0.5 && x > 2.1", early, "z", "x")) + ends, map[string]float64{"y": 2, "z": 1}},
 	} {
 		got, err := solvedAt(t, c.text, 1)
 		if err != nil {
@@ -440,6 +454,8 @@ func TestSBMLSolutions(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
+		"a state equal to a number":         free("x", "y") + rules(rate("x", "k")) + events(event("x == 2", early, "y", "5")),
+		"a state equal to the time":         free("x", "y") + rules(rate("x", "k")) + events(event("time == y && k == 2", early, "y", "y + 0.1")),
 		"an algebraic rule for nothing":     free("x") + rules(rate("x", "k"), zero("x - k*time")),
 		"an algebraic rule with two roots":  free("x", "y") + rules(rate("x", "k"), "\n"+zero("y*y - x")),
 		"a rate that depends on itself":     free("x") + rules(strings.Replace(shows("x", "x"), "assignmentRule", "rateRule", 2)),

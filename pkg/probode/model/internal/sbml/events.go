@@ -140,7 +140,7 @@ func (s *reader) event(e *tree.Element) *event {
 		return nil
 	default:
 		op, _ := ev.Trigger.Operator()
-		if ev.Time, ev.After = at, op == "gt" || op == "lt"; initial && ev.After {
+		if ev.Time, ev.After = at, op == "gt" || op == "lt"; initial && ev.After || !initial && op == "eq" {
 			ev.Early = equations.AtStart
 		}
 	}
@@ -291,12 +291,12 @@ func constantOf(n *expr.Node) (float64, bool) {
 }
 
 // triggerTime knows the time of a comparison of linear functions of time with constant
-// coefficients. A rising trigger becomes true.
+// coefficients. A rising trigger becomes true, an equality for an instant.
 func (s *reader) triggerTime(trigger *expr.Node) (at *expr.Node, rising, ok bool) {
 	op, args := trigger.Operator()
 	sign := 1.0
 	switch op {
-	case "gt", "geq":
+	case "gt", "geq", "eq":
 	case "lt", "leq":
 		sign = -1
 	default:
@@ -312,5 +312,5 @@ func (s *reader) triggerTime(trigger *expr.Node) (at *expr.Node, rising, ok bool
 	}) {
 		return nil, false, false
 	}
-	return expr.Call("divide", a, expr.Num(-slope)).Simplify(), sign*slope > 0, true
+	return expr.Call("divide", a, expr.Num(-slope)).Simplify(), op == "eq" || sign*slope > 0, true
 }

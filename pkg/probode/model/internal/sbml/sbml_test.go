@@ -229,7 +229,7 @@ func TestTriggers(t *testing.T) {
 		"a square":        apply("geq", apply("times", time, time), number(4)),
 		"a state":         apply("geq", "<ci>A</ci>", number(4)),
 		"two conditions":  apply("and", apply("geq", time, number(4)), apply("lt", time, number(8))),
-		"an equality":     apply("eq", time, number(4)),
+		"two times":       apply("eq", apply("times", time, time), number(4)),
 	} {
 		if m, _, err := read(at(c)); err != nil || m.Events[0].Time != nil || m.Events[0].Trigger == nil {
 			t.Errorf("%s: %v, %+v", name, err, m)
@@ -240,7 +240,7 @@ func TestTriggers(t *testing.T) {
 		// b t + c > a, with b > 0, written in four ways.
 		a, b, c := float64(rng.IntN(20)), float64(1+rng.IntN(4)), float64(rng.IntN(10)-5)
 		left, right := apply("plus", apply("times", number(b), time), number(c)), number(a)
-		for op, args := range map[string][]string{"gt": {left, right}, "geq": {left, right}, "lt": {right, left}, "leq": {right, left}} {
+		for op, args := range map[string][]string{"gt": {left, right}, "geq": {left, right}, "lt": {right, left}, "leq": {right, left}, "eq": {right, left}} {
 			m, _, err := read(at(apply(op, args...)))
 			if err != nil {
 				t.Fatal(err)
