@@ -91,6 +91,7 @@ type lowering struct {
 	now       map[string]*expr.Node  // by ID: the formula at any time
 	lowered   map[string]*observable // by ID and parameters of the row: see row
 	increases []increase
+	meetings  []equations.Event // without jumps: see equalities
 }
 
 func (l *lowering) isModels(id string) bool {

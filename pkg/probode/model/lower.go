@@ -70,6 +70,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	for _, e := range slices.Concat(ix.m.periods[c.id], ix.m.Events, ix.m.given[c.id]) {
 		l.events = append(l.events, l.event(e))
 	}
+	l.events = append(l.events, l.meetings...)
 	l.findSwitches()
 	return l
 }
@@ -204,7 +205,7 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	}
 	if e.Jumps = jumps; e.Trigger != nil {
 		written := l.at(e.Trigger, e.Where, "trigger of event "+e.ID).Simplify()
-		e.Trigger = l.equalities(written)
+		e.Trigger = l.equalities(written, e.Where)
 		if e.Priority != nil {
 			e.Priority = l.at(e.Priority, e.Where, "priority of event "+e.ID).Simplify()
 		}
@@ -224,23 +225,37 @@ func (l *lowering) event(e equations.Event) equations.Event {
 }
 
 // equalities replaces a = b and a ≠ b in a trigger by other comparisons if both sides
-// change only at events. An equality at a known time is true in one grid point.
-func (l *lowering) equalities(trigger *expr.Node) *expr.Node {
+// change only at events. An equality that is linear in the time holds for an instant. If
+// the instant is known, it is a grid point; otherwise an event without jumps finds it.
+func (l *lowering) equalities(trigger *expr.Node, from source.Where) *expr.Node {
 	parts := trigger.Parts()
 	degree, by := l.degrees(parts...), map[*expr.Node]*expr.Node{}
+	now := expr.Sym(expr.Time)
 	for _, part := range parts {
 		op, sides := part.Operator()
 		if op != "eq" && op != "neq" {
 			continue
 		}
 		of := func(op string) *expr.Node { return expr.Call(op, sides...) }
-		switch at := func(op string) *expr.Node { return l.atTime(degree[part], op, sides...) }; {
+		known := func(op string) *expr.Node { return l.atTime(degree[part], op, sides...) }
+		at0, slope, linear := expr.Call("minus", sides...).Linear(expr.Time)
+		v := 0.0
+		if linear {
+			v, _ = slope.Const()
+		}
+		switch {
 		case l.still(part) && op == "neq":
 			by[part] = expr.Call("or", of("gt"), of("lt"))
 		case l.still(part):
 			by[part] = expr.Call("and", of("geq"), of("leq"))
-		case op == "eq" && at("geq") != nil:
-			by[part] = expr.Call("and", at("geq"), at("leq"))
+		case op == "neq":
+		case known("geq") != nil:
+			by[part] = expr.Call("and", known("geq"), known("leq"))
+		case linear && v != 0 && l.still(at0):
+			at := expr.Call("divide", at0, expr.Num(-v)).Simplify()
+			l.meetings = append(l.meetings, equations.Event{ID: part.String(), Trigger: expr.Call("geq", now, at), Where: from})
+			by[part] = expr.Call("and", expr.Call("geq", now, at),
+				expr.Call("leq", expr.Call("minus", now, at), expr.Call("times", expr.Num(0x1p-44), expr.Call("abs", now))))
 		}
 	}
 	return expr.Replace([]*expr.Node{trigger}, by)[0].Simplify()

@@ -314,7 +314,6 @@ func TestSBMLEvents(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ trigger, attrs, more, assign, feature string }{
-		{"{time == 2*A}", `initialValue="true"`, "", set, "event trigger that is not continuous"},
 		{"{ceiling(A) >= T}", `initialValue="true"`, "", set, "event trigger that is not continuous"},
 	} {
 		_, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)
@@ -440,7 +439,10 @@ func TestSBMLSolutions(t *testing.T) {
 		"a flag that an event sets": {level3 + free("f", "x", "y", "z", "w") + rules(rate("x", "k")) + events(event("x >= 1.5", early, "f", "3"), event("x > 2 && f == k + 1", early, "y", "x"), event("f != 1", early, "z", "x"), event("f == 1", late, "w", "8")) + ends, map[string]float64{"y": 2, "z": 1.5, "w": 8}},
 		"a flag, and a time":        {level3 + free("f", "x", "y", "z") + rules(rate("x", "k")) + events(event("time >= 0.1 + 0.2", early, "f", "3"), event("f == 3 && time == 0.7", early, "y", "x"), event("f == 2 && time == 0.7", early, "z", "x")) + ends, map[string]float64{"y": 2.4, "z": 1}},
 		"a time but for rounding":   {level3 + free("f", "x", "y") + rules(rate("x", "k")) + events(event("time >= 0.1 + 0.2", early, "f", "3"), event("k == 2 && time == 0.3", early, "y", "x")) + ends, map[string]float64{"y": 1.6}},
-		"a time and the state":      {level3 + free("x", "y", "z") + rules(rate("x", "k")) + events(event("time == 0.5 && x > 1.9", early, "y", "x"), event("time == 0.5 && x > 2.1", early, "z", "x")) + ends, map[string]float64{"y": 2, "z": 1}},
+		"repeated doses": {level3 + free("f", "n", "x", "y") + rules(rate("x", "0")) + events(event("time >= 0.05", early, "f", "0.3"),
+			event("time == f && f < 0.85", early, "f", "f + 0.2"), event("2*f == time + f && x < 3", early, "n", "n + 1")) + ends, map[string]float64{"f": 0.9, "n": 5}},
+		"a time that the event passes over": {level3 + free("f", "x", "y") + rules(rate("x", "k")) + events(event("time >= 0.25", early, "f", "0.2"), event("f == time", early, "y", "5")) + ends, map[string]float64{"f": 0.2, "y": 1}},
+		"a time and the state":              {level3 + free("x", "y", "z") + rules(rate("x", "k")) + events(event("time == 0.5 && x > 1.9", early, "y", "x"), event("time == 0.5 && x > 2.1", early, "z", "x")) + ends, map[string]float64{"y": 2, "z": 1}},
 	} {
 		got, err := solvedAt(t, c.text, 1)
 		if err != nil {
@@ -455,7 +457,7 @@ func TestSBMLSolutions(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"a state equal to a number":         free("x", "y") + rules(rate("x", "k")) + events(event("x == 2", early, "y", "5")),
-		"a state equal to the time":         free("x", "y") + rules(rate("x", "k")) + events(event("time == y && k == 2", early, "y", "y + 0.1")),
+		"a state equal to the time":         free("x", "y") + rules(rate("x", "k")) + events(event("time == x", early, "y", "5")),
 		"an algebraic rule for nothing":     free("x") + rules(rate("x", "k"), zero("x - k*time")),
 		"an algebraic rule with two roots":  free("x", "y") + rules(rate("x", "k"), "\n"+zero("y*y - x")),
 		"a rate that depends on itself":     free("x") + rules(strings.Replace(shows("x", "x"), "assignmentRule", "rateRule", 2)),
