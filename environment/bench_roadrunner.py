@@ -180,7 +180,7 @@ def main():
 
 def compare(file, go, turns):
     simulator = Simulator(file)
-    default = dict(What="likelihood", Model=str(file), Method="radau5")
+    default = dict(What="likelihood", Model=str(file), Method="auto")
     bdf = default | dict(Method="bdf", Absolute=ATOL)
     exact = go.ask(Repeat=1, **default | dict(Relative=1e-12))
     if abs(simulator.likelihood(1e-12) - exact) > 1e-6:
@@ -189,7 +189,7 @@ def compare(file, go, turns):
     if tolerance is None:
         raise SystemExit(f"{file}: BDF does not become as accurate as the simulation")
     bdf["Relative"] = tolerance
-    grid = default | dict(Relative=1e-6)
+    grid = default | dict(Method="radau5", Relative=1e-6)
     ratios = []
     repeat = max(5, round(0.02 / simulator.seconds(5)))
     for turn in range(turns + 1):

@@ -129,12 +129,12 @@ type Adaptive struct {
 	parts int // see Frozen
 }
 
-// Halved returns a Mesh that chooses steps by the same rules, but takes each of them in two
-// halves, and solves the equations of implicit steps up to rounding errors. The difference
-// between its solution and that of a shows the error of a, whatever has limited the steps:
-// the tolerance, Max, or the times at which a step must end.
-func (a Adaptive) Halved() Adaptive {
-	a.parts = 2
+// InParts returns a Mesh that chooses steps by the same rules, but takes each of them in n
+// equal parts, and solves the equations of implicit steps up to rounding errors. The
+// difference between the solutions in one part and in two shows the error of both, whatever
+// has limited the steps: the tolerance, Max, or the times at which a step must end.
+func (a Adaptive) InParts(n int) Adaptive {
+	a.parts = n
 	return a
 }
 
@@ -256,7 +256,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 		if s.c, err = newController(s.p, s.m, s.set, theta, s.fixed); err != nil {
 			return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 		}
-		s.c.made, s.c.loose = nil, s.set.parts < 2 // no noise is scaled by these errors, and this path is not differentiated
+		s.c.made, s.c.loose = nil, s.set.parts == 0 // no noise is scaled by these errors, and this path is not differentiated
 	}
 	s.c.move(theta, s.fixed)
 	s.c.sizes = s.sizes

@@ -184,10 +184,10 @@ func TestAdaptiveSeesPulseAtTheStart(t *testing.T) {
 	}
 }
 
-// Halved takes about twice as many steps, and its error is much smaller, whether the
+// InParts(2) takes about twice as many steps, and its error is much smaller, whether the
 // tolerance, the largest step or the given times limit the steps. It locates events, too: x′ = −x until x = 1/2,
 // when x is set to 1.
-func TestHalved(t *testing.T) {
+func TestInParts(t *testing.T) {
 	p := &probode.Problem{Name: "decay", X0: []float64{1}, Span: [2]float64{0, 3}, Autonomous: true,
 		F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] },
 		Events: []probode.Event{{Trigger: func(_ float64, x, _ []float64) float64 { return 0.5 - x[0] },
@@ -208,7 +208,7 @@ func TestHalved(t *testing.T) {
 		} {
 			var work [2]int
 			var errs [2]float64
-			for i, mesh := range []probode.Adaptive{c.mesh, c.mesh.Halved()} {
+			for i, mesh := range []probode.Adaptive{c.mesh, c.mesh.InParts(2)} {
 				path, err := probode.Setup{Method: m, Mesh: mesh}.Bind(t.Context(), p, nil, c.times)
 				if err != nil {
 					t.Fatal(err)

@@ -131,7 +131,7 @@ func TestJumpsNearZero(t *testing.T) {
 	absolute := probode.Tolerance{Relative: 1e-6, Absolute: []float64{1e-9}}
 	setups := []probode.Setup{{Mesh: reference.Accurate{}}, {Mesh: reference.Accurate{Tolerance: absolute}}}
 	for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, methods.Radau{}, methods.BDF{}} {
-		setups = append(setups, probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: tol}}, probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: absolute}.Halved()})
+		setups = append(setups, probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: tol}}, probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: absolute}.InParts(2)})
 	}
 	for _, c := range []struct{ start, threshold, p, q float64 }{
 		{1, 0, -2, -1}, {1, 0, -1, -2}, {-1, 0, 1, 2}, {-1, 0, 2, 1},

@@ -24,11 +24,10 @@ type LikelihoodSettings struct {
 	// experiments. The sequence also ends when rounding errors dominate.
 	//
 	// Each tolerance is used twice, the second time with every step in two halves: see
-	// probode.Adaptive.Halved. The result is that of the half steps. Its error is estimated
+	// probode.Adaptive.InParts. The result is that of the half steps. Its error is estimated
 	// as a third of the difference between the two log-likelihoods, as for a method of order
-	// two. The error of most methods decreases faster, and the equations of implicit methods
-	// are solved up to rounding errors only with half steps, so that the estimate is usually
-	// ten to forty times too large. The estimate is never below the effect of rounding errors.
+	// two. The error of most methods decreases faster, so that the estimate is usually ten to
+	// twenty times too large. The estimate is never below the effect of rounding errors.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means methods.Auto.
@@ -55,7 +54,7 @@ type LikelihoodSettings struct {
 // value stands for the settings.
 type solve struct {
 	relative float64 // tolerance
-	halved   bool    // see probode.Adaptive.Halved
+	parts    int     // see probode.Adaptive.InParts
 }
 
 func (s *LikelihoodSettings) mesh(how solve) probode.Mesh {
@@ -66,10 +65,7 @@ func (s *LikelihoodSettings) mesh(how solve) probode.Mesh {
 	if how.relative > 0 {
 		m.Relative = how.relative
 	}
-	if how.halved {
-		return m.Halved()
-	}
-	return m
+	return m.InParts(how.parts)
 }
 
 const (
@@ -348,10 +344,10 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	}
 	best, stalled := InstanceValue{Error: math.Inf(1)}, 0
 	for tol := first; tol >= least && stalled < 2 && best.Error > l.aim; {
-		coarse, err := l.value(ctx, q, solve{tol, false}, theta, false)
+		coarse, err := l.value(ctx, q, solve{tol, 1}, theta, false)
 		now := coarse
 		if err == nil {
-			now, err = l.value(ctx, q, solve{tol, true}, theta, false)
+			now, err = l.value(ctx, q, solve{tol, 2}, theta, false)
 		}
 		if err != nil {
 			if ctx.Err() != nil || best.terms == nil {

@@ -104,7 +104,7 @@ func TestPendingEvents(t *testing.T) {
 				t.Errorf("%s, %s: a, b = %v: want %v, %v", c.name, how, got, c.a, c.b)
 			}
 		}
-		for _, mesh := range []probode.Adaptive{{Tolerance: probode.Tolerance{Relative: 1e-6}}, {Tolerance: probode.Tolerance{Relative: 1e-3}, Max: 0.01}, probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}.Halved()} {
+		for _, mesh := range []probode.Adaptive{{Tolerance: probode.Tolerance{Relative: 1e-6}}, {Tolerance: probode.Tolerance{Relative: 1e-3}, Max: 0.01}, probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}.InParts(2)} {
 			x := make([]float64, q.Dim())
 			path, err := probode.Setup{Method: methods.Auto{}, Mesh: mesh}.Bind(t.Context(), q, nil, []float64{c.at})
 			if err == nil {

@@ -158,7 +158,7 @@ func TestFiner(t *testing.T) {
 	tight := catalog.Default()
 	m := tight.Mesh.(probode.Adaptive)
 	m.Tolerance = m.Times(0.01)
-	tight.Mesh = m.Halved()
+	tight.Mesh = m.InParts(2)
 	adaptive := probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-3, Absolute: []float64{1e-2, 1e-4}}, Max: 0.1}
 	hundredth := adaptive
 	hundredth.Tolerance = adaptive.Times(0.01)
@@ -166,7 +166,7 @@ func TestFiner(t *testing.T) {
 	for _, c := range []struct{ s, want probode.Setup }{
 		{euler(0.1), tight},
 		{probode.Setup{Method: bdf, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}}, tight},
-		{probode.Setup{Method: bdf, Mesh: adaptive}, probode.Setup{Method: bdf, Mesh: hundredth.Halved()}},
+		{probode.Setup{Method: bdf, Mesh: adaptive}, probode.Setup{Method: bdf, Mesh: hundredth.InParts(2)}},
 		{probode.Setup{Mesh: reference.Accurate{}}, probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-13}}}},
 		{probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-13}}}, probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-12}}}},
 	} {

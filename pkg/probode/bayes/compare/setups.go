@@ -68,7 +68,7 @@ func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative,
 func Finer(s probode.Setup) probode.Setup {
 	s = tighter(s)
 	if m, ok := s.Mesh.(probode.Adaptive); ok {
-		s.Mesh = m.Halved()
+		s.Mesh = m.InParts(2)
 	}
 	return s
 }
