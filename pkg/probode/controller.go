@@ -109,7 +109,9 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	if c.errs, err = localError(c.p, m, c.step); err != nil {
 		return nil, err
 	}
-	c.units = c.worst
+	if c.units = c.norm; c.step.Memory > 0 { // the orders of a multistep method are compared with that of size
+		c.units = c.worst
+	}
 	if c.step.LocalError != nil && c.step.Memory == 0 {
 		c.made, err = doubling(c.p, m)
 	}
@@ -639,8 +641,7 @@ func (c *controller) try() (float64, error) {
 // worst returns the largest local error of the current step, in units of the tolerance. If
 // steps are taken in parts, worst returns that of a step of the whole length.
 func (c *controller) worst(local []float64) float64 {
-	h, q := c.one.H, c.q
-	size := c.yard.Worst(local, c.x, c.next, c.one.T, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
+	size, q := c.norm(local), c.q
 	if c.parts == 1 {
 		return size
 	}
@@ -648,4 +649,10 @@ func (c *controller) worst(local []float64) float64 {
 		q = float64(c.one.Order) + 1
 	}
 	return size * math.Pow(float64(c.parts), q)
+}
+
+// norm returns the largest of the local errors, in units of the tolerance.
+func (c *controller) norm(local []float64) float64 {
+	h := c.one.H
+	return c.yard.Worst(local, c.x, c.next, c.one.T, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
 }

@@ -331,3 +331,22 @@ func TestAutoLocalErrors(t *testing.T) {
 		}
 	}
 }
+
+// Steps in two parts are steps of the same methods: DP5 does not keep a stretch that Radau5
+// takes in one part.
+func TestAutoInParts(t *testing.T) {
+	for _, p := range []*probode.Problem{problems.HIRES(), problems.Robertson(), problems.Oregonator()} {
+		var work [2]int
+		for n := range work {
+			mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-5}}.InParts(n + 1)
+			path, err := probode.Setup{Method: Auto{}, Mesh: mesh}.Bind(t.Context(), p, nil, p.Span[1:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			work[n] = path.Work()
+		}
+		if f := float64(work[1]) / float64(work[0]); !(f > 1.9 && f < 2.9) {
+			t.Errorf("%s: %d steps", p.Name, work)
+		}
+	}
+}
