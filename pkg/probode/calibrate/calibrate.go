@@ -19,7 +19,7 @@ import (
 // Run finds α* for the problem p and the method m. Run returns an error that wraps the
 // cause if ctx is done, or if the indicator or the classical solution fails.
 //
-// Run takes less time than ten ensembles of size Settings.Paths. Up to half a gigabyte of
+// Run takes about as long as five ensembles of size Settings.Paths. Up to half a gigabyte of
 // standard normal numbers are drawn once and kept in memory; any further numbers are drawn
 // again whenever they are needed. Run first locates α* roughly with a tenth of the paths
 // (at most 100). Run then computes all paths at about four values of α close to α*.
@@ -33,12 +33,12 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	if err != nil {
 		return nil, err
 	}
-	least, most := scan.curve[0], scan.curve[len(scan.curve)-1]
-	switch best := scan.curve[scan.best]; {
-	case math.IsInf(best.score, -1):
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble whose spread is nonzero and whose paths can all be computed", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
-	case best == least || best == most:
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] makes the noise of %v as large as the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
+	least, most := math.Exp(scan.log(scan.least)), math.Exp(scan.log(scan.most))
+	switch best := scan.best; {
+	case math.IsInf(scan.points[best].score, -1):
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble whose spread is nonzero and whose paths can all be computed", p.Title(), m, c.solver.Grid(), least, most)
+	case best == scan.least || best == scan.most:
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] makes the noise of %v as large as the error", p.Title(), m, c.solver.Grid(), least, most, m)
 	}
 	top, err := c.refine(ctx, scan)
 	if err != nil {

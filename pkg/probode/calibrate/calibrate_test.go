@@ -262,3 +262,21 @@ func ExampleRun() {
 	fmt.Printf("alpha* = %.2f ± %.2f\n", cal.Alpha, cal.SE)
 	// Output: alpha* = 0.16 ± 0.01
 }
+
+// A coarse scan takes fewer paths than one ensemble, and about four ensembles follow.
+func TestPathsOfRun(t *testing.T) {
+	const paths = 500
+	for _, scaling := range []Scaling{ScaleStep, ScaleLocal} {
+		p, solved := problems.FitzHughNagumo(), 0
+		p.Start = func(x0, _ []float64) {
+			solved++
+			copy(x0, p.X0)
+		}
+		if _, err := calibrate.Run(ctx(), p, adams.Moulton{Linearize: adams.Current}, calibrate.Settings{StepSize: 0.1, Paths: paths, Workers: 1, Scaling: scaling}); err != nil {
+			t.Fatal(err)
+		}
+		if solved > 5*paths {
+			t.Errorf("%v: %d solves for ensembles of %d", scaling, solved, paths)
+		}
+	}
+}

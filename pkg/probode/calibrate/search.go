@@ -16,61 +16,78 @@ import (
 // linear in log α, with slope one. The interpolated variances suffice to find the maximum
 // of the score: no further paths are computed.
 
-// A scan has few paths at equally spaced log α.
+// A scan has few paths at equally spaced log α. Point 0 has the least α that it begins with.
 type scan struct {
-	curve []point // score −Inf where a path failed
-	best  int
-	width float64 // spacing of the grid in log α
+	points      map[int]evaluation // score −Inf where a path failed
+	best        int
+	least, most int     // the first and the last point
+	width       float64 // spacing in log α
 }
 
-type point struct{ alpha, score float64 }
+const leastAlpha, mostAlpha, perDecade = 1e-6, 1e6, 3
+
+func (s *scan) log(i int) float64 { return math.Log(leastAlpha) + s.width*float64(i) }
 
 // scan goes from 1e-6 to 1e6, and on while the ensemble is too wide below or too narrow
-// above: a change of units can change α* by many orders of magnitude.
+// above: a change of units can change α* by many orders of magnitude. It takes one point in
+// a decade, with a quarter of the paths, and climbs from the best to a point that is better
+// than both of its neighbours.
 func (c *calibrator) scan(ctx context.Context) (*scan, error) {
-	const least, largest, perDecade, later = 1e-6, 1e6, 3, 6
-	lo, hi, n := math.Log(least), math.Log(largest), 12*perDecade
-	c.total = n + 1 + later
-	s := &scan{width: (hi - lo) / float64(n)}
-	at := func(i int) (point, float64, error) {
-		a := math.Exp(lo + (hi-lo)*float64(i)/float64(n))
-		e, err := c.evaluate(ctx, a, max(4, min(100, c.s.Paths/10)))
-		return point{a, e.score}, e.width, err
+	const decades, later = 12, 10
+	const n, farthest = decades * perDecade, 94 * perDecade // to 1e100, and 1e-100
+	c.total = decades + 1 + later
+	s := &scan{width: (math.Log(mostAlpha) - math.Log(leastAlpha)) / n}
+	paths := max(4, min(100, c.s.Paths/10))
+	few := max(4, paths/4)
+	at := func(i, paths int) (err error) {
+		s.points[i], err = c.evaluate(ctx, math.Exp(s.log(i)), paths)
+		if s.points[i].score > s.points[s.best].score {
+			s.best = i
+		}
+		return err
 	}
 	// The sign of `width` shows whether the maximum lies below or above the current α. The
 	// score alone is not enough: it is −Inf both for an α so small that the noise is lost
 	// in rounding errors, and for an α so large that some path cannot be computed.
-	const most = 94 * perDecade // to 1e100, and 1e-100
-	var low, high float64
-	for i := 0; i <= n || i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
-		if i > n {
+	s.points = map[int]evaluation{}
+	for i := 0; i <= n || i <= n+farthest && (s.points[s.most].width < 0 || s.best == s.most); i += perDecade {
+		if s.most = i; i > n {
 			c.total++
 		}
-		p, width, err := at(i)
-		if err != nil {
+		if err := at(i, few); err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			low = width
-		}
-		high = width
-		if s.curve = append(s.curve, p); p.score > s.curve[s.best].score {
-			s.best = i
-		}
 	}
-	for i := -1; i >= -most && (low > 0 || s.best == 0); i-- {
+	for i := -perDecade; i >= -farthest && (s.points[s.least].width > 0 || s.best == s.least); i -= perDecade {
+		s.least = i
 		c.total++
-		p, width, err := at(i)
-		if err != nil {
+		if err := at(i, few); err != nil {
 			return nil, err
 		}
-		low = width
-		s.curve = slices.Insert(s.curve, 0, p)
-		if s.best++; p.score >= s.curve[s.best].score {
-			s.best = 0
+	}
+	if s.best == s.least || s.best == s.most {
+		return s, nil
+	}
+	s.points = map[int]evaluation{}
+	if err := at(s.best, paths); err != nil {
+		return nil, err
+	}
+	for {
+		i := s.best
+		for _, j := range [2]int{i - 1, i + 1} {
+			if _, known := s.points[j]; !known {
+				if err := at(j, paths); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if s.best == i {
+			if i == s.least || !math.IsInf(s.points[i].score, -1) {
+				return s, nil
+			}
+			s.best-- // among more paths, some cannot be computed
 		}
 	}
-	return s, nil
 }
 
 type optimum struct {
@@ -102,8 +119,8 @@ func (p *parabola) at(x float64, logv []float64) {
 
 func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	const delta = 0.2 // in log α: small compared with the width of the maximum
-	x := math.Log(s.curve[s.best].alpha)
-	x += vertex(s.width, s.curve[s.best-1].score, s.curve[s.best].score, s.curve[s.best+1].score)
+	x := s.log(s.best)
+	x += vertex(s.width, s.points[s.best-1].score, s.points[s.best].score, s.points[s.best+1].score)
 	mid, err := c.evaluate(ctx, math.Exp(x), c.s.Paths)
 	if err != nil {
 		return nil, err
@@ -159,14 +176,14 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 		}
 		return -e.score
 	}
-	for best := s.best; best >= 0 && failed == nil; best-- {
-		if at := math.Log(s.curve[best].alpha); !math.IsInf(f(at), 1) {
+	for i := s.best; i >= s.least && failed == nil; i-- {
+		if at := s.log(i); !math.IsInf(f(at), 1) {
 			minimize(f, at-s.width, at, at+s.width, 1e-2, 8)
 			return top, failed
 		}
 	}
 	if failed == nil {
-		failed = fmt.Errorf("%s, %v, %v: no alpha ≥ %.3g gives an ensemble in which all paths can be computed", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), s.curve[0].alpha)
+		failed = fmt.Errorf("%s, %v, %v: no alpha ≥ %.3g gives an ensemble in which all paths can be computed", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), math.Exp(s.log(s.least)))
 	}
 	return nil, failed
 }
