@@ -25,9 +25,10 @@ type LikelihoodSettings struct {
 	//
 	// Each tolerance is used twice, the second time with every step in two halves: see
 	// probode.Adaptive.InParts. The result is that of the half steps. Its error is estimated
-	// as a third of the difference between the two log-likelihoods, as for a method of order
-	// two. The error of most methods decreases faster, so that the estimate is usually ten to
-	// twenty times too large. The estimate is never below the effect of rounding errors.
+	// as a seventh of the difference between the two log-likelihoods, as for a method of
+	// order three; for a method of lower order, as that order says. The error of most methods
+	// decreases faster, so that the estimate is usually too large by a factor of about ten. It
+	// is never below the effect of rounding errors.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means methods.Auto.
@@ -343,6 +344,8 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 		return v, err
 	}
 	best, stalled := InstanceValue{Error: math.Inf(1)}, 0
+	// Stiffness reduces the order of Radau5 to three [HW96, §IV.15].
+	gain := math.Exp2(min(float64(l.set.Method.Order()), 3)) - 1
 	for tol := first; tol >= least && stalled < 2 && best.Error > l.aim; {
 		coarse, err := l.value(ctx, q, solve{tol, 1}, theta, false)
 		now := coarse
@@ -355,7 +358,7 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 			}
 			break // the tolerance cannot be met
 		}
-		now.Error = max(now.distance(&coarse)/3, now.rounding)
+		now.Error = max(now.distance(&coarse)/gain, now.rounding)
 		if best.terms != nil { // the distance may be small by chance
 			now.Error = max(now.Error, best.Error*tol/best.by.relative/4)
 		}
