@@ -36,6 +36,11 @@ import (
 // tolerances small positive states may become negative. In some problems, such as
 // Robertson's, the path diverges once a state is negative.
 //
+// A tolerance bounds the error of a step. Where nothing damps the errors of earlier steps,
+// they add up to about as many tolerances as there are steps, because BDF has no result that
+// is more accurate than its estimate. At a tolerance of 1e-10 the error on problem B1 of
+// DETEST is 2000 tolerances after 2200 steps of BDF, 1700 with CVODE's, and 2 with DP5.
+//
 // # Start
 //
 // With Steps = k ≥ 2, Radau5 takes the first k steps of a segment, because a Radau5 step
