@@ -330,6 +330,9 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	case xi != nil && len(xi) != s.NoiseLen():
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
+	if s.alpha == 0 {
+		xi = nil // also where a scale is infinite
+	}
 	if !vector.Finite(theta) {
 		return s.Fail(from, theta, nil, ErrParameter)
 	}

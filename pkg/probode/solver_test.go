@@ -275,6 +275,13 @@ func TestClassicalMethod(t *testing.T) {
 		if diff := maxDiff(solve(t, quiet, xi), want); diff != 0 {
 			t.Errorf("%v: α = 0 differs by %g", m, diff)
 		}
+		infinite := make([]float64, len(xi)) // as a product with an infinite scale
+		for i := range infinite {
+			infinite[i] = math.Inf(1)
+		}
+		if diff := maxDiff(solve(t, quiet, infinite), want); diff != 0 {
+			t.Errorf("%v: α = 0 and an infinite scale differ by %g", m, diff)
+		}
 		noisy := solve(t, s, xi)
 		first := 2 * (s.Startup() + 1)
 		if maxDiff(noisy[:first], want[:first]) != 0 || noisy[first] == want[first] {
