@@ -70,10 +70,10 @@ func (r *Part) Cells() []Cell {
 // of the model and the expected values of other columns on which the likelihood depends.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
-	for n := range r.x.Data.T {
+	for n, t := range r.x.Data.T {
 		for k, l := range r.errors {
 			dst = append(dst, r.fit[n*c+k])
-			own := l.at(r.fit[n*c:])
+			own := l.at(t, r.fit[n*c:])
 			for i, v := range own {
 				if l.open(i) {
 					dst = append(dst, v)
@@ -108,7 +108,7 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 			if cell.Kinked, cell.Certain = false, false; math.IsNaN(y) {
 				continue
 			}
-			l.at(r.fit[n*c:])
+			l.at(r.x.Data.T[n], r.fit[n*c:])
 			if cell.inform(l, m) {
 				if !l.gradient(cell.Score, y, m, 1/math.Sqrt(cell.Information[0])) {
 					clear(cell.Score)

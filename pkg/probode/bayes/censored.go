@@ -3,6 +3,7 @@ package bayes
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -32,13 +33,17 @@ type Censored struct {
 	Upper *float64 // nil: no upper limit; otherwise above Limit
 }
 
-// Interval is the Likelihood of a measurement of which only an interval is known. The
-// number in the data does not matter:
+// Interval is the Likelihood of measurements of which only intervals may be known. In the
+// data, any number from From to To stands for the event From ≤ Y ≤ To:
 //
-//	p(y | m) = P_Of(From ≤ Y ≤ To)
+//	p(y | m) = P_Of(From ≤ Y ≤ To)    for From ≤ y ≤ To
+//	p(y | m) = p_Of(y | m)            for other y
+//
+// The bounds can differ between the rows (see Value.At). In a row without bounds, which
+// are then NaN, the value of Y is known.
 type Interval struct {
 	Of       Cumulative
-	From, To float64 // From < To; −Inf and +Inf are allowed
+	From, To Value // known numbers, From < To; −Inf and +Inf are allowed
 }
 
 var _ = []SlopedLikelihood{Censored{}, Interval{}}
@@ -47,32 +52,37 @@ var _ = []SlopedLikelihood{Censored{}, Interval{}}
 func (c Censored) Own() []Value { return c.Of.Own() }
 
 // beyond returns the interval for which y stands, if it is beyond a limit.
-func (c Censored) beyond(y float64) (i Interval, ok bool) {
+func (c Censored) beyond(y float64) (from, to float64, ok bool) {
 	switch {
 	case c.Upper != nil && y >= *c.Upper:
-		return Interval{c.Of, *c.Upper, math.Inf(1)}, true
+		return *c.Upper, math.Inf(1), true
 	case !(y > c.Limit):
-		return Interval{c.Of, math.Inf(-1), c.Limit}, true
+		return math.Inf(-1), c.Limit, true
 	}
-	return i, false
+	return 0, 0, false
 }
 
 // LogProb returns the log density of y, or the log probability of the values for which y
 // stands.
 func (c Censored) LogProb(y, m float64, own []float64) float64 {
-	if i, ok := c.beyond(y); ok {
-		return i.LogProb(y, m, own)
+	if from, to, ok := c.beyond(y); ok {
+		return between(nil, c.Of, from, to, m, own)
 	}
 	return c.Of.LogProb(y, m, own)
 }
 
 // Slope implements SlopedLikelihood.
 func (c Censored) Slope(dst []float64, y, m float64, own []float64) {
-	if i, ok := c.beyond(y); ok {
-		i.Slope(dst, y, m, own)
+	if from, to, ok := c.beyond(y); ok {
+		between(dst, c.Of, from, to, m, own)
 		return
 	}
 	c.Of.Slope(dst, y, m, own)
+}
+
+// LogTail implements Cumulative for Y, as c.Of does.
+func (c Censored) LogTail(slope []float64, y, m float64, own []float64, above bool) float64 {
+	return c.Of.LogTail(slope, y, m, own, above)
 }
 
 // Rand returns a draw of Y or, if it is beyond a limit, the limit.
@@ -90,7 +100,7 @@ func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 // Kink implements Kinked. If y is between the limits, Kink returns the kink of the
 // uncensored likelihood c.Of.
 func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
-	if _, unknown := c.beyond(y); !unknown {
+	if _, _, unknown := c.beyond(y); !unknown {
 		if by, is := c.Of.(Kinked); is {
 			return by.Kink(y, m, own)
 		}
@@ -98,60 +108,112 @@ func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, o
 	return 0, 0, 0, false
 }
 
-// Own returns i.Of.Own().
-func (i Interval) Own() []Value { return i.Of.Own() }
+// Own returns i.Of.Own(), From and To.
+func (i Interval) Own() []Value { return append(slices.Clip(i.Of.Own()), i.From, i.To) }
+
+// split returns the numbers of i.Of and the bounds, and whether y stands for all numbers
+// between them.
+func (i Interval) split(y float64, own []float64) (of []float64, from, to float64, unknown bool) {
+	n := len(own) - 2
+	from, to = own[n], own[n+1]
+	return own[:n], from, to, from <= y && y <= to
+}
 
 // Rand returns a draw of Y.
 func (i Interval) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	return i.Of.Rand(m, own, rng)
+	return i.Of.Rand(m, own[:len(own)-2], rng)
 }
 
-// LogProb returns log P(From ≤ Y ≤ To).
-func (i Interval) LogProb(_, m float64, own []float64) float64 {
-	if lp := i.logProb(nil, m, own); lp <= 0 {
+// LogProb returns the log density of y, or the log probability of the values for which y
+// stands.
+func (i Interval) LogProb(y, m float64, own []float64) float64 {
+	of, from, to, unknown := i.split(y, own)
+	if unknown {
+		return between(nil, i.Of, from, to, m, of)
+	}
+	return i.Of.LogProb(y, m, of)
+}
+
+// Slope implements SlopedLikelihood. It sets the derivatives with respect to the bounds,
+// which are known, to zero.
+func (i Interval) Slope(dst []float64, y, m float64, own []float64) {
+	of, from, to, unknown := i.split(y, own)
+	clear(dst)
+	if dst = dst[:1+len(of)]; unknown {
+		between(dst, i.Of, from, to, m, of)
+		return
+	}
+	i.Of.Slope(dst, y, m, of)
+}
+
+// Kink implements Kinked. If the value of Y is known, Kink returns the kink of i.Of.
+func (i Interval) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
+	if of, _, _, unknown := i.split(y, own); !unknown {
+		if by, is := i.Of.(Kinked); is {
+			return by.Kink(y, m, of)
+		}
+	}
+	return 0, 0, 0, false
+}
+
+// Information implements Informer. In a row without bounds it is that of i.Of.
+func (i Interval) Information(dst []float64, m float64, own []float64) bool {
+	of, from, to, _ := i.split(0, own)
+	by, is := i.Of.(Informer)
+	if _, described := description(i.Of); !is || !described || from <= to {
+		return false
+	}
+	n := 1 + len(of)
+	inner := make([]float64, n*n)
+	ok := by.Information(inner, m, of)
+	clear(dst)
+	for k := range n {
+		copy(dst[k*(n+2):], inner[k*n:(k+1)*n])
+	}
+	return ok
+}
+
+// between returns log P(from ≤ Y ≤ to), or −Inf if m or own is invalid. It subtracts the
+// smaller one of two tails from the larger one, on the side on which they are small.
+func between(slope []float64, of Cumulative, from, to, m float64, own []float64) float64 {
+	var lp float64
+	switch above := m < from; {
+	case math.IsInf(from, -1):
+		lp = of.LogTail(slope, to, m, own, false)
+	case math.IsInf(to, 1):
+		lp = of.LogTail(slope, from, m, own, true)
+	default:
+		large, small := to, from
+		if above {
+			large, small = small, large
+		}
+		var less []float64
+		if slope != nil {
+			less = make([]float64, len(slope))
+		}
+		lp = of.LogTail(slope, large, m, own, above)
+		if b := of.LogTail(less, small, m, own, above); !math.IsInf(b, -1) {
+			ratio := math.Exp(b - lp)
+			for k := range slope {
+				slope[k] = (slope[k] - ratio*less[k]) / (1 - ratio)
+			}
+			lp += math.Log1p(-ratio)
+		}
+	}
+	if lp <= 0 {
 		return lp
 	}
-	return math.Inf(-1) // m or own is invalid
-}
-
-// Slope implements SlopedLikelihood.
-func (i Interval) Slope(dst []float64, _, m float64, own []float64) { i.logProb(dst, m, own) }
-
-// logProb subtracts the smaller one of two tails from the larger one, on the side on which
-// they are small.
-func (i Interval) logProb(slope []float64, m float64, own []float64) float64 {
-	switch {
-	case math.IsInf(i.From, -1):
-		return i.Of.LogTail(slope, i.To, m, own, false)
-	case math.IsInf(i.To, 1):
-		return i.Of.LogTail(slope, i.From, m, own, true)
-	}
-	above, large, small := m < i.From, i.To, i.From
-	if above {
-		large, small = small, large
-	}
-	var less []float64
-	if slope != nil {
-		less = make([]float64, len(slope))
-	}
-	a, b := i.Of.LogTail(slope, large, m, own, above), i.Of.LogTail(less, small, m, own, above)
-	if math.IsInf(b, -1) {
-		return a
-	}
-	ratio := math.Exp(b - a)
-	for k := range slope {
-		slope[k] = (slope[k] - ratio*less[k]) / (1 - ratio)
-	}
-	return a + math.Log1p(-ratio)
+	return math.Inf(-1)
 }
 
 // Describe implements Describer.
 func (i Interval) Describe() Description {
-	d := Censored{Of: i.Of}.Describe()
-	if d.Of != nil {
-		d.Of = i
+	d, ok := description(i.Of)
+	if !ok {
+		return Description{}
 	}
-	return d
+	own := append(slices.Clip(d.Own), OwnNumber{Name: "From", Any: true}, OwnNumber{Name: "To", Any: true})
+	return Description{Of: i, Own: own, Y: d.Y}
 }
 
 // Describe implements Describer. The result is empty if the uncensored likelihood, c.Of,

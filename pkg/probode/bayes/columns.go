@@ -10,18 +10,23 @@ import "slices"
 // Own.
 type columnErrors struct {
 	Likelihood
-	param  []int // index in θ of each number of Own, −1 if it is not a parameter
-	column []int // column of the data for each number of Own, −1 if it is not a column
+	values []Value // its Own
+	param  []int   // index in θ of each number of Own, −1 if it is not a parameter
+	column []int   // column of the data for each number of Own, −1 if it is not a column
 	own    []float64
 	zeros  []float64        // see scratch
 	score  []float64        // see Part.scores
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-func (l *columnErrors) at(row []float64) []float64 {
+// at returns the numbers of Own at time t, where the expected values are `row`.
+func (l *columnErrors) at(t float64, row []float64) []float64 {
 	for i, k := range l.column {
-		if k >= 0 {
+		switch {
+		case k >= 0:
 			l.own[i] = row[k]
+		case l.values[i].At != nil:
+			l.own[i] = l.values[i].at(t)
 		}
 	}
 	return l.own

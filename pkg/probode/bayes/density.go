@@ -396,7 +396,7 @@ func (r *Part) row(n int, theta []float64) float64 {
 	var sum float64
 	for k, y := range r.x.Data.Y[n] {
 		if !math.IsNaN(y) {
-			sum += r.errors[k].LogProb(y, fit[k], r.errors[k].at(fit))
+			sum += r.errors[k].LogProb(y, fit[k], r.errors[k].at(r.x.Data.T[n], fit))
 		}
 	}
 	return sum

@@ -231,7 +231,7 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 			continue
 		}
 		l, m := &r.errors[k], r.fit[n*c+k]
-		l.at(r.fit[n*c:])
+		l.at(r.x.Data.T[n], r.fit[n*c:])
 		spread := cmp.Or(math.Abs(y-m), 1)
 		score := l.score
 		if !l.gradient(score, y, m, spread) {

@@ -279,14 +279,14 @@ type Description struct {
 	// from an embedded likelihood, Of is the embedded likelihood. Inherited descriptions are
 	// ignored, because the outer likelihood may use the numbers differently.
 	Of Likelihood
-	// Own describes each number that Likelihood.Own returns, in the same order. Every
-	// number that Likelihood.Own returns must be positive.
+	// Own describes each number that Likelihood.Own returns, in the same order.
 	Own []OwnNumber
 	// Y says what an observation can be, such as "a number > 0".
 	Y string
 }
 
-// An OwnNumber describes one of the numbers that Likelihood.Own returns.
+// An OwnNumber describes one of the numbers that Likelihood.Own returns, which must be
+// positive and finite unless Any is true.
 type OwnNumber struct {
 	Name string
 	// Spread is 1 if the measurement errors increase with the described number, −1 if
@@ -294,6 +294,7 @@ type OwnNumber struct {
 	// absorb part of the solver's error.
 	Spread float64
 	Whole  bool // a known value must be a whole number
+	Any    bool
 }
 
 func (g Gaussian) Describe() Description {

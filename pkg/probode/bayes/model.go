@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
 )
 
@@ -268,7 +269,7 @@ func (p *Posterior) Describe() [][2]string {
 	if p.Method != nil {
 		out = append(out, [2]string{"method", p.Method.String()})
 	}
-	out = append(out, [2]string{"step", step}, [2]string{"alpha", Value{p.AlphaParam, p.Alpha}.String()})
+	out = append(out, [2]string{"step", step}, [2]string{"alpha", Value{Name: p.AlphaParam, Value: p.Alpha}.String()})
 	if p.Scaling != probode.ScaleDefault {
 		out = append(out, [2]string{"noise", p.Scaling.String()})
 	}
@@ -292,7 +293,7 @@ func (p *Posterior) Describe() [][2]string {
 		}
 		var errors []string
 		for _, e := range x.Errors {
-			errors = append(errors, valueText(e))
+			errors = append(errors, literal.NonZero(e))
 		}
 		out = append(out,
 			[2]string{key("model"), fmt.Sprintf("%s on [%g, %g]", x.Problem.Name, x.Problem.Span[0], x.Problem.Span[1])},

@@ -116,11 +116,11 @@ func (r *Part) begin(path probode.Path) {
 	r.differ, r.state = newDiffer(columns), make([]float64, len(x.Data.T)*r.dim)
 	r.on(path)
 	for k := range columns {
-		l := columnErrors{Likelihood: x.errors(k)}
+		l := columnErrors{Likelihood: x.errors(k), values: x.errors(k).Own()}
 		if _, described := description(l.Likelihood); described { // use its own description, not that of an embedded likelihood
 			l.exact, _ = l.Likelihood.(SlopedLikelihood)
 		}
-		for _, v := range l.Own() {
+		for _, v := range l.values {
 			l.param = append(l.param, p.index(v.Name))
 			l.column = append(l.column, p.columnOf(x, v))
 			l.own = append(l.own, v.Value)

@@ -86,7 +86,7 @@ func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own []
 	r.observeSlopes(r.back.slopes, n, theta)
 	mean = r.fit[n*c : (n+1)*c]
 	for k := range r.errors {
-		own = append(own, r.errors[k].at(mean))
+		own = append(own, r.errors[k].at(r.x.Data.T[n], mean))
 	}
 	return mean, r.back.slopes, own
 }

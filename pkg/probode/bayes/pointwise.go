@@ -85,7 +85,7 @@ func (e *Density) pointwise(dst, fit, theta []float64) {
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
 				if !math.IsNaN(y) {
-					dst[at] = r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].at(fit[n*c:]))
+					dst[at] = r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].at(r.x.Data.T[n], fit[n*c:]))
 					at++
 				}
 			}

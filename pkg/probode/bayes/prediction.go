@@ -64,12 +64,12 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 	for i, r := range e.parts {
 		e.bind(r, theta)
 		var rows, news [][]float64
-		for range r.x.Data.T {
+		for _, t := range r.x.Data.T {
 			row := slices.Clone(fit[:len(r.errors)])
 			fit = fit[len(r.errors):]
 			y := make([]float64, len(row))
 			for k, m := range row {
-				y[k] = r.errors[k].Rand(m, r.errors[k].at(row), rng)
+				y[k] = r.errors[k].Rand(m, r.errors[k].at(t, row), rng)
 			}
 			rows, news = append(rows, row), append(news, y)
 		}

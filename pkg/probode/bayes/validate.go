@@ -156,8 +156,14 @@ func (v *validator) column(x *Experiment, k int) error {
 		return errors.New("the distribution is nil")
 	case is && c.Upper != nil && !(*c.Upper > c.Limit):
 		return fmt.Errorf("the limits are %g and %g: want an upper limit above the lower one", c.Limit, *c.Upper)
-	case within && !(i.From < i.To):
-		return fmt.Errorf("the interval is [%g, %g]: want From < To", i.From, i.To)
+	case within && i.From.Name+i.To.Name != "":
+		return errors.New("a bound of the interval is a parameter or a column: want known numbers")
+	}
+	for _, t := range x.Data.T {
+		from, to := i.From.at(t), i.To.at(t)
+		if known := math.IsNaN(from) && math.IsNaN(to); within && !known && !(from < to) {
+			return fmt.Errorf("the interval at t = %g is [%g, %g]: want From < To", t, from, to)
+		}
 	}
 	about, described := description(of)
 	for i, own := range of.Own() {
@@ -167,15 +173,17 @@ func (v *validator) column(x *Experiment, k int) error {
 		if err := v.known(own.Name); err != nil {
 			return err
 		}
-		if !described {
+		if !described || about.Own[i].Any {
 			continue
 		}
 		name := strings.TrimPrefix(fmt.Sprintf("%T", of), "bayes.")
-		if own.Name == "" && (!(own.Value > 0) || math.IsInf(own.Value, 1)) {
-			return fmt.Errorf("%s: %s is %g: want a finite number > 0", name, about.Own[i].Name, own.Value)
-		}
-		if about.Own[i].Whole && own.Value != math.Trunc(own.Value) {
-			return fmt.Errorf("%s: %s is %g: want a whole number", name, about.Own[i].Name, own.Value)
+		for _, at := range own.known(x.Data, k) {
+			if !(at > 0) || math.IsInf(at, 1) {
+				return fmt.Errorf("%s: %s is %g: want a finite number > 0", name, about.Own[i].Name, at)
+			}
+			if about.Own[i].Whole && at != math.Trunc(at) {
+				return fmt.Errorf("%s: %s is %g: want a whole number", name, about.Own[i].Name, at)
+			}
 		}
 		if err := v.positive(own.Name, fmt.Sprintf("%s of %s, which must be positive", about.Own[i].Name, name)); err != nil {
 			return err
@@ -186,21 +194,37 @@ func (v *validator) column(x *Experiment, k int) error {
 	}
 	// Try a small and a large value for the unknown parameters of the likelihood.
 	numbers := make([]float64, len(about.Own))
-	possible := func(y, m, unknown float64) bool {
+	possible := func(t, y, m, unknown float64) bool {
 		for i, own := range of.Own() {
 			if numbers[i] = unknown; own.Name == "" {
-				numbers[i] = own.Value
+				numbers[i] = own.at(t)
 			}
 		}
 		return !math.IsInf(of.LogProb(y, m, numbers), -1)
 	}
 	for n, row := range x.Data.Y {
-		y := row[k]
-		if many := 1 + 2*math.Abs(y); !math.IsNaN(y) && !possible(y, 1, 0.5) && !possible(y, y, 0.5) && !possible(y, 1, many) && !possible(y, y, many) {
-			return fmt.Errorf("the value %g at t = %g is impossible under %T: want %s", y, x.Data.T[n], of, about.Y)
+		t, y := x.Data.T[n], row[k]
+		if many := 1 + 2*math.Abs(y); !math.IsNaN(y) && !possible(t, y, 1, 0.5) && !possible(t, y, y, 0.5) && !possible(t, y, 1, many) && !possible(t, y, y, many) {
+			return fmt.Errorf("the value %g at t = %g is impossible under %T: want %s", y, t, of, about.Y)
 		}
 	}
 	return nil
+}
+
+// known returns the numbers for the data of column k that are not parameters.
+func (v Value) known(data *Data, k int) (list []float64) {
+	switch {
+	case v.Name != "":
+		return nil
+	case v.At == nil:
+		return []float64{v.Value}
+	}
+	for n, row := range data.Y {
+		if !math.IsNaN(row[k]) {
+			list = append(list, v.at(data.T[n]))
+		}
+	}
+	return list
 }
 
 // checkMethod makes an error of the panic about an invalid field, because a user may have

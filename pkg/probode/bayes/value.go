@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/literal"
@@ -16,6 +17,10 @@ import (
 type Value struct {
 	Name  string // name of a parameter or column; empty for a known number
 	Value float64
+
+	// At, if not nil, replaces Value by known numbers that differ between the rows of the
+	// data: At[t] belongs to the row at time t. In other rows the number is NaN.
+	At map[float64]float64
 }
 
 // Known returns the Value of a known number.
@@ -23,6 +28,16 @@ func Known(v float64) Value { return Value{Value: v} }
 
 // Unknown returns the Value of the parameter with the given name.
 func Unknown(name string) Value { return Value{Name: name} }
+
+func (v Value) at(t float64) float64 {
+	if v.At == nil {
+		return v.Value
+	}
+	if x, ok := v.At[t]; ok {
+		return x
+	}
+	return math.NaN()
+}
 
 func (v Value) String() string {
 	if v.Name != "" {

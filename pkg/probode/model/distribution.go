@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -15,10 +16,7 @@ func (d noiseDistribution) counts() bool {
 
 func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := o.distribution.likelihood(o.scale, own)
-	switch {
-	case o.within != nil:
-		return bayes.Interval{Of: of.(bayes.Cumulative), From: o.within[0], To: o.within[1]}
-	case o.limit == nil && o.upper == nil:
+	if o.limit == nil && o.upper == nil {
 		return of
 	}
 	c := bayes.Censored{Of: of.(bayes.Cumulative), Limit: math.Inf(-1)}
@@ -32,12 +30,8 @@ func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	return c
 }
 
-// unknown returns the interval for which a measurement stands, or nil if its value is
-// known.
+// unknown returns the interval for which a measurement beyond a limit stands, or nil.
 func (o *observable) unknown(value float64) *[2]float64 {
-	if o.within != nil {
-		return o.within
-	}
 	if o.limit != nil {
 		if limit, _ := o.limit.Const(); value <= limit {
 			return &[2]float64{math.Inf(-1), limit}
@@ -79,8 +73,15 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-func (o *observable) known() bayes.SlopedLikelihood {
-	return o.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
+// logProb returns the log density of the measurement, or the log probability of its
+// interval. m is the value of the formula, and `own` the other parameters of the
+// distribution.
+func (r *row) logProb(m float64, own []float64) float64 {
+	of := r.likelihood(make([]bayes.Value, 2))
+	if r.within != nil {
+		of, own = bayes.Interval{Of: of.(bayes.Cumulative)}, append(slices.Clip(own), r.within[:]...)
+	}
+	return of.LogProb(r.value, m, own)
 }
 
 // Let g be ln or log₁₀. If y has a distribution of the type `scaled`, then g(y) has the

@@ -22,7 +22,7 @@ func TestDistributions(t *testing.T) {
 			scales = scales[:1]
 		}
 		for _, scale := range scales {
-			of := (&observable{distribution: distribution, scale: scale}).known()
+			of := distribution.likelihood(scale, make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 			density := func(y float64) float64 { return math.Exp(of.LogProb(y, m, own)) }
 			mass := 0.
 			if distribution.counts() {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -130,14 +129,10 @@ func (l *lowering) row(index int) row {
 	for _, n := range d.noiseParams {
 		key += ";" + n.String()
 	}
-	if d.within != nil {
-		key += fmt.Sprint("|", *d.within)
-	}
 	if l.lowered[key] == nil {
 		l.lowered[key] = l.observable(d)
-		l.lowered[key].within = d.within
 	}
-	return row{l.lowered[key], d.Time, d.Value, index}
+	return row{l.lowered[key], d.Time, d.Value, d.within, index}
 }
 
 func (l *lowering) observable(d *Observation) *observable {

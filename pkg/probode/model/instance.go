@@ -70,9 +70,10 @@ type system struct {
 // rows with the same formulas share one observable.
 type row struct {
 	*observable
-	time  float64 // +Inf: at the steady state
-	value float64
-	index int // index of the measurement in the data of the model
+	time   float64 // +Inf: at the steady state
+	value  float64
+	within *[2]float64 // the interval, which contains value, if only that is known
+	index  int         // index of the measurement in the data of the model
 }
 
 type increase struct {

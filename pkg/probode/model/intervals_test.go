@@ -3,10 +3,13 @@ package model
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode/bayes"
 )
 
 const fading = `parameters:
@@ -64,6 +67,65 @@ func TestIntervals(t *testing.T) {
 		// The prediction at 0.1, 4.57, is above the limit, and that at 1, 2.03, above 1.5.
 		if r := v.Instances[0].Residuals; r[0] != 0 || math.Abs(r[1]-(math.Log(1.5)-math.Log(5)+0.9)/0.6) > 1e-6 || r[2] != 0 {
 			t.Errorf("residuals %v", r)
+		}
+	}
+}
+
+// However different the intervals of an observable, it has one column, besides those of
+// repeated measurements; predictions at new times have the same. The likelihood of the
+// posterior is that of the file.
+func TestIntervalsShareAColumn(t *testing.T) {
+	for _, c := range []struct {
+		data, model string
+		columns     []string
+	}{
+		{"time,y\n0.1,7\n1,..1.5\n2,0.5..2\n3,0.4..\n4,0.3\n", fading, []string{"y"}},
+		{"time,y\n1,0.5..3\n2,0.5..2\n2,0.4..\n3,0.1..\n3,0.3\n", fading, []string{"y", "y_2"}},
+		{"time,y\n1,..1.5\n2,0.5..2\n3,0.4..\n", strings.Replace(fading, "log, noiseFormula: s", "log10, noiseFormula: s + 0.1 * x", 1), []string{"y", "noise of y"}},
+		{"time,y\n1,..1.5\n2,0.5..2\n3,0.4..\ninf,0..0.1\ninf,..0.2\n", strings.Replace(fading, "log, noiseFormula: s", "lin, noiseFormula: s", 1), []string{"y", "y", "y_2"}},
+		{"observableId,time,measurement,measurementType,censoringBounds,noiseParameters\ny,1,0,interval-censored,1;3,s\ny,2,0,interval-censored,0.5;1,s\ny,3,0.2,,,0.4\n",
+			strings.Replace(fading, "noiseFormula: s", "noiseFormula: noiseParameter1_y", 1), []string{"y", "y_2"}},
+	} {
+		p, err := loadMap(t, map[string]string{"m.yaml": c.model, "d.csv": c.data}, "m.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := p.Posterior()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, x := range b.Experiments {
+			names = append(names, x.Data.Names...)
+		}
+		if !slices.Equal(names, c.columns) {
+			t.Errorf("columns %q: want %q", names, c.columns)
+		}
+		e, err := bayes.NewDensity(context.Background(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := p.LogLikelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		theta := []float64{0.9, 0.6}
+		v, err := l.At(context.Background(), theta, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slope := make([]float64, 2)
+		if ll, err := e.LikelihoodGradient(slope, nil, theta, nil); err != nil || math.Abs(ll-v.LogLikelihood) > 1e-4 || math.Abs(slope[0]-v.Gradient[0])+math.Abs(slope[1]-v.Gradient[1]) > 1e-3 {
+			t.Errorf("log likelihood %v, gradient %v, %v: want %v, %v", ll, slope, err, v.LogLikelihood, v.Gradient)
+		}
+		out, _, _, err := bayes.PredictPrior(context.Background(), b, 5, []float64{0.5, 2}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, y := range slices.Concat(slices.Concat(out[0].Y...)...) {
+			if math.IsNaN(y) {
+				t.Error("a prediction is NaN")
+			}
 		}
 	}
 }

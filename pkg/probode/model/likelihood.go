@@ -448,10 +448,10 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, how solve, theta []f
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
 		v.Residuals[i] = row.residual(f, v.Noise[i])
-		term := row.known().LogProb(row.value, f, own)
+		term := row.logProb(f, own)
 		v.add(row.id, term)
 		v.terms = append(v.terms, term)
-		v.rounding += 0x1p-52*math.Abs(term) + math.Abs(row.known().LogProb(row.value, f*(1-roundings), own)-term)
+		v.rounding += 0x1p-52*math.Abs(term) + math.Abs(row.logProb(f*(1-roundings), own)-term)
 	}
 	return v, nil
 }
@@ -525,7 +525,11 @@ func (r *row) impossible(m float64, own []float64) string {
 // InstanceValue.Residuals.
 func (r *row) residual(m, spread float64) float64 {
 	d := r.scale.of(r.value) - r.scale.of(m)
-	if w := r.unknown(r.value); w != nil {
+	w := r.within
+	if w == nil {
+		w = r.unknown(r.value)
+	}
+	if w != nil {
 		switch d = 0; {
 		case m > w[1]:
 			d = r.scale.of(w[1]) - r.scale.of(m)

@@ -80,8 +80,6 @@ type observable struct {
 	limit *expr.Node
 	upper *expr.Node // the same for the upper limit
 
-	within *[2]float64 // in a row, the interval of a measurement; nil if its value is known
-
 	// If the field `increase` is true, a measurement is the increase in the value of the
 	// formula since the previous measurement of the observable. The first measurement is
 	// the increase since the start.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/bayes"
 )
 
 // The counts have the mean and the variance that MODELFILE.md states, by sums over all
@@ -21,7 +23,7 @@ func TestErrorsOfThePage(t *testing.T) {
 			{negativeBinomialNoise, []float64{40}, f + f*f/40},
 			{binomialNoise, []float64{25}, f * (1 - f/25)},
 		} {
-			of := (&observable{distribution: c.distribution, scale: Lin}).known()
+			of := c.distribution.likelihood(Lin, make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 			mass, mean, square := 0.0, 0.0, 0.0
 			for y := range 2000 {
 				p := math.Exp(of.LogProb(float64(y), f, c.own))
@@ -52,7 +54,7 @@ func TestErrorsOfThePage(t *testing.T) {
 				Log10: {math.Log10, func(y float64) float64 { return 1 / (y * math.Ln10) }},
 			} {
 				want := math.Log(density(g[0](y)-g[0](f)) * g[1](y))
-				if got := (&observable{distribution: name, scale: scale}).known().LogProb(y, f, own); math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
+				if got := name.likelihood(scale, make([]bayes.Value, 2)).(bayes.SlopedLikelihood).LogProb(y, f, own); math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
 					t.Errorf("%s on the scale %s: the log density of %v is %v: want %v", name, scale, y, got, want)
 				}
 			}

@@ -254,7 +254,7 @@ func (w *writer) rows(rows []row) []place {
 		}
 		k := -1
 		for j, c := range w.columns {
-			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.id == r.id && sameInterval(c.row, r) && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
+			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.id == r.id && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
 				k = j
 				break
 			}
@@ -277,11 +277,18 @@ func (w *writer) rows(rows []row) []place {
 			places[i].own = append(places[i].own, o)
 		}
 	}
+	for i, a := range at {
+		if in := rows[i].within; in != nil {
+			of, ok := w.x.Errors[a[1]].(bayes.Interval)
+			if !ok {
+				of = bayes.Interval{Of: w.x.Errors[a[1]].(bayes.Cumulative), From: bayes.Value{At: map[float64]float64{}}, To: bayes.Value{At: map[float64]float64{}}}
+				w.x.Errors[a[1]] = of
+			}
+			t := data.T[a[0]]
+			of.From.At[t], of.To.At[t] = in[0], in[1]
+		}
+	}
 	return places
-}
-
-func sameInterval(a, b *row) bool {
-	return a.within == nil && b.within == nil || a.within != nil && b.within != nil && *a.within == *b.within
 }
 
 // column also adds columns for the parameters of the distribution (see errors).
