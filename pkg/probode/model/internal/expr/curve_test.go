@@ -57,6 +57,40 @@ func TestLogGammaAndMod(t *testing.T) {
 	}
 }
 
+// A product of the number 0 and a quotient by the number 0 is NaN, as it is for variables;
+// other products of 0 are 0.
+func TestDivisionByTheNumberZero(t *testing.T) {
+	for _, c := range []struct {
+		formula string
+		want    float64
+	}{
+		{"mod(x, 0)", math.NaN()},
+		{"mod(x, y)", math.NaN()},
+		{"mod(-x, 2*y)", math.NaN()},
+		{"mod(5, 0)", math.NaN()},
+		{"y*(x/0)", math.NaN()},
+		{"0*ceil(1/y)*x", math.NaN()},
+		{"0*inf", math.NaN()},
+		{"y*(x/2)", 0},
+		{"y*floor(x/z)", 0},
+	} {
+		n, err := Parse(c.formula)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = n.Substitute(map[string]*Node{"y": Num(0)}).Simplify()
+		program, err := Compile([]string{"x", "z"}, []*Node{n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [1]float64
+		program.Eval(got[:], []float64{3, 4})
+		if got[0] != c.want && !(math.IsNaN(got[0]) && math.IsNaN(c.want)) {
+			t.Errorf("%s is %v, simplified to %v: want %v", c.formula, got[0], n, c.want)
+		}
+	}
+}
+
 func simplifiesTo(n *Node, v float64) bool {
 	c, ok := n.Const()
 	return ok && math.Abs(c-v) <= 1e-13*(1+math.Abs(v))

@@ -39,7 +39,7 @@
 // [Node.Simplify] preserves the value of an expression, up to rounding errors, wherever
 // this value is finite. Elsewhere the value may change: Simplify replaces 0 × x and x − x
 // by 0, although both are NaN for an infinite x. Divisors are never cancelled: x/x is not
-// replaced by 1, because 0/0 may be a mistake in the model. Simplify evaluates operations
+// replaced by 1, because 0/0 may be a mistake in the model, and 0 × (x/0) by NaN. Simplify evaluates operations
 // on numbers only if the result neither overflows nor underflows. Powers x^a x^b are
 // combined only if a and b are positive whole numbers. Brackets in sums and products are
 // kept, unless terms or factors inside and outside the brackets can be combined.

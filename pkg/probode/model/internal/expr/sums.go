@@ -215,8 +215,24 @@ func (p *pool) mul(factors ...*Node) *Node {
 	return p.product(q)
 }
 
+// undefined reports whether a factor is a number that is not finite, or the quotient by the
+// number 0, also rounded, as in mod(x, 0).
+func (q *product) undefined() bool {
+	never := func(v float64) bool { return v-v != 0 }
+	return slices.ContainsFunc(q.numbers, never) || slices.ContainsFunc(q.factors, func(f factor) bool {
+		n := f.base
+		for n.op == opNeg || n.op == opAbs || n.op == opFloor || n.op == opCeil {
+			n = n.args[0]
+		}
+		return f.div && isZero(n) || n.op == opDiv && isZero(n.args[1])
+	})
+}
+
 func (p *pool) product(q *product) *Node {
-	if q.coef == 0 || q.coef != q.coef {
+	switch {
+	case q.coef == 0 && q.undefined():
+		return p.num(math.NaN())
+	case q.coef == 0 || q.coef != q.coef:
 		return p.num(q.coef)
 	}
 	args := []*Node{p.num(math.Abs(q.coef))}
