@@ -26,6 +26,9 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 		if v, ok := every.Const(); ok && !(v > 0) {
 			r.Failf(n.LineOf("every"), "the interval in the key “every” is %v: want a positive number or a formula that contains only parameters", v)
 		}
+		if n.Get("count") == nil {
+			r.Failf(n.LineOf("every"), "the key “every” stands without “count”: want the number of times, from 1 to %d", maxEvents)
+		}
 		c := n.Number("count", math.NaN())
 		if !(c >= 1 && c <= maxEvents) || c != math.Trunc(c) {
 			r.Failf(n.LineOf("count"), "the number in the key “count” is %q: want a whole number from 1 to %d", n.Word("count"), maxEvents)

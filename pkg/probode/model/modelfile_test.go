@@ -118,7 +118,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"every: 2", "every: 0", "m.yaml:16: the interval in the key “every” is 0: want a positive number"},
 		{"count: 3", "count: 2.5", `m.yaml:16: the number in the key “count” is "2.5"`},
 		{"count: 3", "count: 1000000000", "want a whole number from 1 to 10000"},
-		{", count: 3", "", "count” is \"\""},
+		{", count: 3", "", "m.yaml:16: the key “every” stands without “count”: want the number of times, from 1 to 10000"},
 		{"time: 1, ", "time: A, ", "m.yaml:16: the time of event e_1 depends on A: use a formula that contains only parameters, or give the event a trigger instead of a time"},
 		{"time: 1, ", "trigger: A < 1, ", "m.yaml:16: event e has both a trigger and the key every: give only one of the two"},
 		{"time: 1, every: 2, count: 3", "trigger: A - 1", `m.yaml:16: trigger "A - 1" is a number: want a condition such as x < 1`},
