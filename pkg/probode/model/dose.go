@@ -100,13 +100,18 @@ func (r *modelReader) dose(n *source.Node, m *Model, infused map[int][]*expr.Nod
 	if i < 0 {
 		r.Failf(n.LineOf("state"), "dose %s goes into %s, which is not a state", id, state)
 	}
-	r.doses = append(r.doses, times...)
+	add := func(amount *expr.Node) equations.Jump {
+		return equations.Jump{State: state, Value: expr.Call("plus", expr.Sym(state), amount)}
+	}
+	jumps := r.onDose()
+	if n.Get("duration") == nil {
+		jumps = append(jumps, add(amount))
+	}
 	if n.Flag("steadyState") {
-		r.steadyState(n, m, &steadyDose{id: id, state: i, amount: amount, where: r.At(n.Line)}, times[0])
+		r.steadyState(n, m, &steadyDose{id: id, state: i, amount: amount, jumps: jumps, where: r.At(n.Line)}, times[0])
 	}
 	if n.Get("duration") == nil {
-		sum := expr.Call("plus", expr.Sym(state), amount)
-		m.Events = append(m.Events, r.numbered(n, id, times, equations.Jump{State: state, Value: sum})...)
+		m.Events = append(m.Events, r.numbered(n, id, times, jumps...)...)
 		return
 	}
 	duration, now := r.formula(n, "duration"), expr.Sym(expr.Time)
@@ -126,10 +131,12 @@ func (r *modelReader) dose(n *source.Node, m *Model, infused map[int][]*expr.Nod
 		atOnce := expr.Call("leq", duration, expr.Call("times", expr.Num(short), expr.Call("abs", t)))
 		rate := expr.Call("piecewise", none, atOnce, expr.Call("divide", amount, expr.Call("minus", expr.Call("max", end, t), t))).Simplify()
 		infused[i] = append(infused[i], expr.Call("piecewise", rate, during, none))
-		given := expr.Call("piecewise", amount, atOnce, none).Simplify()
+		given, at := expr.Call("piecewise", amount, atOnce, none).Simplify(), slices.Clip(jumps)
 		if v, ok := given.Const(); !ok || v != 0 {
-			sum := expr.Call("plus", expr.Sym(state), given)
-			m.Events = append(m.Events, r.numbered(n, id+"_"+strconv.Itoa(k+1), []*expr.Node{t}, equations.Jump{State: state, Value: sum})...)
+			at = append(at, add(given))
+		}
+		if len(at) > 0 {
+			m.Events = append(m.Events, r.numbered(n, id+"_"+strconv.Itoa(k+1), []*expr.Node{t}, at...)...)
 		}
 	}
 }

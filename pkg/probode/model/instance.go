@@ -28,8 +28,9 @@ type Instance struct {
 	rows   []row   // sorted by time; rows at the same time are in the order in which the file lists them
 }
 
-// Shown returns the number of states that the file defines. Further components of the state
-// keep what an event will do, or the values of observables at earlier measurements.
+// Shown returns the number of states that the file defines. Further components of the
+// state keep what an event will do, or has done, or the values of observables at earlier
+// measurements.
 func (e *Instance) Shown() int {
 	n := slices.IndexFunc(e.model.States, func(s equations.State) bool { return s.Hidden })
 	if n < 0 {

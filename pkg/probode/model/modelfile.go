@@ -89,9 +89,9 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 			tables[i] = nil
 		}
 	}
-	r.addTimeAfterDose(m, r.given)
 	r.derivedFrom(y, p)
 	r.setByEvents(p, m)
+	r.addTimeAfterDose(m)
 	r.addLayers(p, m)
 	f.checkParams(p.Params)
 	r.checkNames(p, m)

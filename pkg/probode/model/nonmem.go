@@ -75,7 +75,7 @@ func (r *modelReader) nonmem(t *source.Table, p *File, m *Model) {
 		}
 	}
 	last := map[string]float64{}
-	d := &doseTable{m: m, infused: map[int]map[string][]infusion{}}
+	d := &doseTable{r: r, m: m, infused: map[int]map[string][]infusion{}}
 	for _, row := range t.Rows {
 		one := record{Row: row, time: m.readTime(row, "TIME", m.start)}
 		if t.Has("ID") {
@@ -107,12 +107,12 @@ func (r *modelReader) nonmem(t *source.Table, p *File, m *Model) {
 		case one.number("EVID") == 0 && one.number("MDV") == 0:
 			d.measurement(one)
 		}
-		d.records = append(d.records, one)
 	}
-	if r.given != nil {
+	if r.given {
 		t.Failf(0, "a second table with doses: want one")
 	}
-	r.given = d.finish()
+	r.given = d.given
+	d.infusions()
 }
 
 // conditionOf returns the condition of a record, whose ID is that of a condition, or a
@@ -146,9 +146,9 @@ func (m *Model) conditionOf(r record, covariates []string) string {
 type infusion struct{ from, to, rate float64 }
 
 type doseTable struct {
+	r       *modelReader
 	m       *Model
-	records []record
-	times   map[string][]float64
+	given   bool
 	infused map[int]map[string][]infusion // by state and condition
 }
 
@@ -173,10 +173,15 @@ func (d *doseTable) dose(r record) {
 		r.fail("II is %v: want the interval of the doses, a number > 0", every)
 	}
 	id, where := fmt.Sprintf("dose in line %d", r.Line), r.Table().At(r.Line)
+	jumps := d.r.onDose()
+	if rate == 0 {
+		jumps = append(jumps, equations.Jump{State: states[state], Value: expr.Call("plus", expr.Sym(states[state]), expr.Num(amount))})
+	}
+	d.given = true
 	switch v := r.number("SS"); v {
 	case 0:
 	case 1:
-		s := &steadyDose{id: id, state: state, amount: expr.Num(amount), every: expr.Num(every), where: where}
+		s := &steadyDose{id: id, state: state, amount: expr.Num(amount), every: expr.Num(every), jumps: jumps, where: where}
 		if rate > 0 {
 			s.duration = expr.Num(amount / rate)
 		}
@@ -187,10 +192,6 @@ func (d *doseTable) dose(r record) {
 	before := d.measured(r)
 	for k := range int(more) + 1 {
 		at := r.time + float64(k)*every
-		if d.times == nil {
-			d.times = map[string][]float64{}
-		}
-		d.times[r.condition] = append(d.times[r.condition], at)
 		if rate > 0 {
 			if d.infused[state] == nil {
 				d.infused[state] = map[string][]infusion{}
@@ -200,14 +201,15 @@ func (d *doseTable) dose(r record) {
 				r.fail("RATE is %v: want an infusion that lasts longer than a rounding error", rate)
 			}
 			d.infused[state][r.condition] = append(d.infused[state][r.condition], infusion{at, end, amount / (end - at)})
+		}
+		if len(jumps) == 0 {
 			continue
 		}
-		sum := expr.Call("plus", expr.Sym(states[state]), expr.Num(amount))
 		if d.m.given == nil {
 			d.m.given = map[string][]equations.Event{}
 		}
 		d.m.given[r.condition] = append(d.m.given[r.condition], equations.Event{ID: id, Time: expr.Num(at), Early: equations.AtStart,
-			After: before && k == 0, Jumps: []equations.Jump{{State: states[state], Value: sum}}, Where: where})
+			After: before && k == 0, Jumps: jumps, Where: where})
 	}
 }
 
@@ -242,8 +244,8 @@ func (d *doseTable) measurement(r record) {
 	d.m.Data = append(d.m.Data, o)
 }
 
-// finish adds the infusions as inputs, and returns the times of all doses.
-func (d *doseTable) finish() map[string][]float64 {
+// infusions adds the infusions as inputs.
+func (d *doseTable) infusions() {
 	m := d.m
 	for _, state := range slices.Sorted(maps.Keys(d.infused)) {
 		s := &m.States[state]
@@ -271,5 +273,4 @@ func (d *doseTable) finish() map[string][]float64 {
 		s.Rate = expr.Call("plus", s.Rate, expr.Sym(u.id))
 		m.inputs = append(m.inputs, u)
 	}
-	return d.times
 }

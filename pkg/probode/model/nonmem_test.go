@@ -156,13 +156,67 @@ func TestSteadyStateDoses(t *testing.T) {
 	compare(t, simulated(t, saturated(one)), values(t, saturated(many))...)
 }
 
-// The time after a dose, with doses in the file at times that depend on a parameter and
-// doses in a table. The state integrates it.
+// The time after a dose, with doses in the file at times that depend on a parameter, 2 and
+// 5, and doses in a table. A state integrates it, or an observable shows it. A measurement
+// in a row before a dose at its time is made before the dose.
 func TestTimeAfterDose(t *testing.T) {
-	model := strings.Replace(oneCompartment, "0.9*gut - k*blood*70/WT", "timeAfterDose + 0*k*gut", 1)
-	compare(t, simulated(t, model+"  TIME,AMT,CMT,II,ADDL,DV\n  1,,,,,1\n  2,1,1,3,1,\n  4,,,,,1\n  7,,,,,1\n"), 0.5, 4, 2+4.5+2)
-	file := strings.Replace(model, "observables:", "doses:\n  - {doseId: d, state: gut, amount: 1, time: 10*k, every: 15*k, count: 2}\nobservables:", 1)
-	compare(t, simulated(t, file+"  time,drug\n  1,1\n  4,1\n  7,1\n"), 0.5, 4, 2+4.5+2)
+	integral := strings.Replace(oneCompartment, "0.9*gut - k*blood*70/WT", "timeAfterDose + 0*k*gut", 1)
+	shown := strings.Replace(oneCompartment, "observableFormula: blood", "observableFormula: timeAfterDose", 1)
+	early := strings.Replace(oneCompartment, "0.9*gut - k*blood*70/WT", `"piecewise(1, timeAfterDose < 1.5, 0) + 0*k*gut"`, 1)
+	file := func(model, dose string) string {
+		return strings.Replace(model, "observables:", "doses:\n  - {doseId: d, state: gut, amount: 1, time: 10*k, every: 15*k, count: 2"+dose+"}\nobservables:", 1) + "  time,drug\n"
+	}
+	const table = "  TIME,AMT,CMT,II,ADDL,SS,RATE,DV\n"
+	for _, c := range []struct {
+		model string
+		want  []float64
+	}{
+		{integral + table + "  1,,,,,,,1\n  2,1,1,3,1,,,\n  4,,,,,,,1\n  7,,,,,,,1\n", []float64{0.5, 4, 2 + 4.5 + 2}},
+		{integral + table + "  1,,,,,,,1\n  2,1,1,3,1,,2,\n  4,,,,,,,1\n  7,,,,,,,1\n", []float64{0.5, 4, 2 + 4.5 + 2}},
+		{file(integral, "") + "  1,1\n  4,1\n  7,1\n", []float64{0.5, 4, 2 + 4.5 + 2}},
+		{file(integral, ", duration: k") + "  1,1\n  4,1\n  7,1\n", []float64{0.5, 4, 2 + 4.5 + 2}},
+		{file(shown, "") + "  0,1\n  1,1\n  4,1\n  7,1\n", []float64{0, 1, 2, 2}},
+		{file(shown, ", duration: k") + "  0,1\n  1,1\n  4,1\n  7,1\n", []float64{0, 1, 2, 2}},
+		// the rate is 1 until 1.5 after the start and each dose
+		{early + table + "  1,,,,,,,1\n  2,1,1,3,1,,,\n  4,,,,,,,1\n  7,,,,,,,1\n", []float64{1, 3, 4.5}},
+		{file(early, "") + "  1,1\n  4,1\n  7,1\n", []float64{1, 3, 4.5}},
+		{file(early, ", duration: k") + "  1,1\n  4,1\n  7,1\n", []float64{1, 3, 4.5}},
+		// at the first dose, which begins an interval of 4; at its end; at an additional dose, which comes first
+		{shown + table + "  3,,,,,,,1\n  3,5,1,,,,,\n  7,,,,,,,1\n  7,5,1,4,2,,,\n  11,,,,,,,1\n  13,,,,,,,1\n", []float64{3, 4, 0, 2}},
+		{shown + table + "  3,,,,,,,1\n  3,5,1,,,,2,\n  7,,,,,,,1\n  7,5,1,4,2,,2,\n  11,,,,,,,1\n  13,,,,,,,1\n", []float64{3, 4, 0, 2}},
+		{shown + table + "  0,5,1,,,,,\n  0,,,,,,,1\n  7,5,1,,,,,\n  7,,,,,,,1\n", []float64{0, 0}},
+		// steady state, at once and infused
+		{shown + table + "  0,5,1,4,1,1,,\n  3,,,,,,,1\n  8,,,,,,,1\n  8,5,1,,,,,\n  9,,,,,,,1\n", []float64{3, 4, 1}},
+		{shown + table + "  0,5,1,4,1,1,2,\n  3,,,,,,,1\n  8,,,,,,,1\n  8,5,1,,,,,\n  9,,,,,,,1\n", []float64{3, 4, 1}},
+		{strings.Replace(file(shown, ", steadyState: 1"), "10*k", "0", 1) + "  1,1\n  4,1\n", []float64{1, 1}},
+		// subjects with doses of their own, and one without
+		{shown + "  ID,TIME,AMT,DV\n  1,2,5,.\n  1,6,.,1\n  2,6,.,1\n  3,4,.,1\n  3,4,5,.\n  3,6,.,1\n", []float64{4, 6, 4, 2}},
+	} {
+		compare(t, simulated(t, c.model), c.want...)
+	}
+	p, err := Parse("m.yaml", []byte(file(shown, "")+"  1,1\n  4,1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := experiments(t, p)[0].Shown(); n != 2 {
+		t.Errorf("%d states are shown", n)
+	}
+	name, err := p.WriteYAML(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = Load(name); err != nil {
+		t.Fatal(err)
+	}
+	l, err := p.LogLikelihood(LikelihoodSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := l.At(context.Background(), p.Nominal(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, v.Instances[0].Simulated, 1, 2)
 }
 
 func TestMistakesInDoses(t *testing.T) {

@@ -15,8 +15,8 @@ type modelReader struct {
 	layers    []layered
 	fixed     []fixed
 	clock     clock
-	doses     []*expr.Node         // times of all doses of the file
-	given     map[string][]float64 // those of doses in tables, by condition
+	given     bool // doses in a table
+	timed     bool // timeAfterDose with doses
 }
 
 // A parameter is layered if its prior depends on other parameters, or if it has a value

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
@@ -14,6 +15,7 @@ type steadyDose struct {
 	id                      string
 	state                   int
 	amount, every, duration *expr.Node // duration is nil for a dose at once
+	jumps                   []equations.Jump
 	where                   source.Where
 }
 
@@ -69,10 +71,10 @@ func (ix *index) repeat(s *steadyDose, c *condition, params []Parameter) (*syste
 	plain := m.newIndex(params).lower(c, nil)
 	plain.autonomous(c.id)
 	state := &m.States[s.state]
-	if s.duration == nil {
-		sum := expr.Call("plus", expr.Sym(state.ID), s.amount)
-		m.Events = []equations.Event{{ID: s.id, Time: expr.Num(m.start), Jumps: []equations.Jump{{State: state.ID, Value: sum}}, Early: equations.AtStart, Where: s.where}}
-	} else {
+	if len(s.jumps) > 0 {
+		m.Events = []equations.Event{{ID: s.id, Time: expr.Num(m.start), Jumps: s.jumps, Early: equations.AtStart, Where: s.where}}
+	}
+	if s.duration != nil {
 		during := expr.Call("lt", expr.Sym(expr.Time), expr.Call("plus", expr.Num(m.start), s.duration))
 		state.Rate = expr.Call("plus", state.Rate, expr.Call("piecewise", expr.Call("divide", s.amount, s.duration), during, expr.Num(0)))
 	}
@@ -80,31 +82,27 @@ func (ix *index) repeat(s *steadyDose, c *condition, params []Parameter) (*syste
 	return &l.system, l.at(s.every, s.where, "interval of dose "+s.id).Simplify()
 }
 
-// timeAfterDose is the name of the time since the last dose, or since the start before the
-// first one.
-const timeAfterDose = "timeAfterDose"
+const (
+	timeAfterDose = "timeAfterDose"  // the time since the last dose, or since the start before the first one
+	lastDose      = "timeOfLastDose" // the state that keeps the time of the last dose, or the start
+)
 
-// addTimeAfterDose defines timeAfterDose if doses are given. The argument `given` holds
-// the times of the doses in a table for each condition.
-func (r *modelReader) addTimeAfterDose(m *Model, given map[string][]float64) {
-	used := map[string]bool{}
-	if m.uses(used); !used[timeAfterDose] || len(r.doses)+len(given) == 0 {
+// onDose returns what every dose does at its time.
+func (r *modelReader) onDose() []equations.Jump {
+	if !bytes.Contains(r.Text, []byte(timeAfterDose)) {
+		return nil
+	}
+	r.timed = true
+	return []equations.Jump{{State: lastDose, Value: expr.Sym(expr.Time)}}
+}
+
+// addTimeAfterDose defines timeAfterDose if doses set the time of the last one.
+func (r *modelReader) addTimeAfterDose(m *Model) {
+	if !r.timed {
 		return
 	}
-	now, last := expr.Sym(expr.Time), []*expr.Node{expr.Num(m.start)}
-	for _, t := range r.doses {
-		last = append(last, expr.Call("piecewise", t, expr.Call("geq", now, t), expr.Num(m.start)))
-	}
-	if len(given) > 0 {
-		u := input{id: "time of the last dose", of: map[string]*probode.Input{"": constantInput([]float64{m.start}, []float64{m.start})}}
-		for c, times := range given {
-			slices.Sort(times)
-			times = slices.Compact(append([]float64{m.start}, times...))
-			u.of[c] = constantInput(times, times)
-		}
-		m.inputs, last = append(m.inputs, u), append(last, expr.Sym(u.id))
-	}
-	m.Assignments = append(m.Assignments, equations.Assignment{ID: timeAfterDose, Formula: expr.Call("minus", now, expr.Call("max", last...))})
+	m.States = append(m.States, equations.State{ID: lastDose, Init: expr.Num(m.start), Rate: expr.Num(0), Hidden: true})
+	m.Assignments = append(m.Assignments, equations.Assignment{ID: timeAfterDose, Formula: expr.Call("minus", expr.Sym(expr.Time), expr.Sym(lastDose))})
 }
 
 func constantInput(times, values []float64) *probode.Input {

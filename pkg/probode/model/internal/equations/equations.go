@@ -29,8 +29,8 @@ type State struct {
 	Base     *expr.Node // Rate without infusions; nil if it is Rate
 	Where    source.Where
 
-	// Hidden is true for a state that keeps what an event will do. Such states follow all
-	// others.
+	// Hidden is true for a state that keeps what an event will do, or has done. Such states
+	// follow all others.
 	Hidden bool
 
 	// The fields `Of` and Volume are set if the ID of a species stands for a concentration
