@@ -133,9 +133,9 @@ func write(path, text string) error {
 	})
 }
 
-// hot packages have inlined functions. Without them elsewhere, the compressed program is
-// a tenth smaller.
-var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
+// hot is the package whose functions are inlined: without them elsewhere, the compressed
+// program is a tenth smaller, and ensembles take at most 1.5 % longer.
+const hot = "github.com/probode/probode/pkg/probode/adams"
 
 // compiled has neither the path of the repository nor the hash of the commit.
 func compiled() ([]byte, error) {
@@ -145,10 +145,7 @@ func compiled() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "probode.wasm")
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=all=-l"}
-	for _, inlined := range hot {
-		args = append(args, "-gcflags="+inlined+"=")
-	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=all=-l", "-gcflags=" + hot + "="}
 	c := exec.Command("go", append(args, "-o", file, "./pkg/viz/playground/wasm")...)
 	c.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWASM=", "GOFLAGS=", "GOEXPERIMENT=")
 	if text, err := c.CombinedOutput(); err != nil {
