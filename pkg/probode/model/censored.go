@@ -61,10 +61,14 @@ func (d *Observation) measured(r source.Row, column string) {
 	if !(d.within[0] < d.within[1]) {
 		fail("the interval from %v to %v is empty: want a lower bound below the upper one", d.within[0], d.within[1])
 	}
-	if d.Value = d.within[0]; math.IsInf(d.Value, 0) {
-		d.Value = d.within[1]
-	}
-	if math.IsInf(d.Value, 0) {
-		fail("the interval from %v to %v has no finite bound: want one at least", d.within[0], d.within[1])
+	switch lower, upper := d.within[0], d.within[1]; {
+	case math.IsInf(lower, 0) && math.IsInf(upper, 0):
+		fail("the interval from %v to %v has no finite bound: want one at least", lower, upper)
+	case math.IsInf(lower, 0):
+		d.Value = upper
+	case math.IsInf(upper, 0):
+		d.Value = lower
+	default:
+		d.Value = lower/2 + upper/2 // figures show it
 	}
 }
