@@ -109,14 +109,7 @@ func TestAutoChooses(t *testing.T) {
 		}
 		for _, rel := range []float64{1e-2, 1e-4, 1e-6, 1e-8} {
 			grid := func(m probode.Method) *probode.Grid {
-				path, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: rel}}}.Bind(t.Context(), c.p, nil, c.p.Span[1:])
-				if err != nil {
-					t.Fatal(err)
-				}
-				held, err := path.(probode.Holdable).Hold(t.Context(), c.p.Theta)
-				if err != nil {
-					t.Fatal(err)
-				}
+				_, held := hold(t, m, c.p, rel, c.p.Span[1:])
 				return held.(probode.Gridded).Solver().Grid()
 			}
 			g := grid(Auto{})
@@ -150,14 +143,7 @@ func TestAutoHolds(t *testing.T) {
 		tol, forward float64 // of gradients and of derivatives
 	}{{&plain, 1e-11, 1e-9}, {&still, 3e-9, 1e-9}, {moving, 1e-8, 5e-9}} {
 		p := c.p
-		path, err := probode.Setup{Method: Auto{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-5}}}.Bind(t.Context(), p, nil, times)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := path.(probode.Holdable).Hold(t.Context(), p.Theta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path, held := hold(t, Auto{}, p, 1e-5, times)
 		s := held.(probode.Gridded).Solver()
 		if explicit, implicit, changes := turns(s.Grid()); explicit < 100 || implicit < 20 || changes < 4 {
 			t.Fatalf("%d steps of DP5, %d of Radau5, %d changes", explicit, implicit, changes)
@@ -225,14 +211,7 @@ func TestAutoAtRest(t *testing.T) {
 			Start: func(x, th []float64) { x[0], x[3] = th[0], 1 },
 		}
 		for _, rel := range []float64{1e-3, 1e-6, 1e-10} {
-			path, err := probode.Setup{Method: Auto{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: rel}}}.Bind(t.Context(), p, nil, []float64{10})
-			if err != nil {
-				t.Fatal(err)
-			}
-			held, err := path.(probode.Holdable).Hold(t.Context(), p.Theta)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, held := hold(t, Auto{}, p, rel, []float64{10})
 			s := held.(probode.Gridded).Solver()
 			z, dz, w, g := make([]float64, s.PathLen()), make([]float64, s.PathLen()), make([]float64, s.PathLen()), probode.Gradient{Theta: make([]float64, 1)}
 			for k := range 3 {
@@ -349,4 +328,17 @@ func TestAutoInParts(t *testing.T) {
 			t.Errorf("%s: %d steps", p.Name, work)
 		}
 	}
+}
+
+// hold returns a path of m, and the same path on the grid of p.Theta.
+func hold(t *testing.T, m probode.Method, p *probode.Problem, rel float64, times []float64) (path, held probode.Path) {
+	t.Helper()
+	path, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: rel}}}.Bind(t.Context(), p, nil, times)
+	if err == nil {
+		held, err = path.(probode.Holdable).Hold(t.Context(), p.Theta)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, held
 }

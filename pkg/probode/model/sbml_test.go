@@ -355,6 +355,21 @@ func TestSBMLFile(t *testing.T) {
 	}
 }
 
+// checkSolved checks what a model in SBML shows at t = 1, by name.
+func checkSolved(t *testing.T, name, text string, want map[string]float64) {
+	t.Helper()
+	got, err := solvedAt(t, text, 1)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	for id, x := range want {
+		if v, ok := got[id]; !ok || math.Abs(v-x) > 1e-9 {
+			t.Errorf("%s: %s is %v: want %v", name, id, v, x)
+		}
+	}
+}
+
 // solvedAt returns what a model in SBML shows at a time, by name.
 func solvedAt(t *testing.T, text string, at float64) (map[string]float64, error) {
 	t.Helper()
@@ -444,16 +459,7 @@ func TestSBMLSolutions(t *testing.T) {
 		"a time that the event passes over": {level3 + free("f", "x", "y") + rules(rate("x", "k")) + events(event("time >= 0.25", early, "f", "0.2"), event("f == time", early, "y", "5")) + ends, map[string]float64{"f": 0.2, "y": 1}},
 		"a time and the state":              {level3 + free("x", "y", "z") + rules(rate("x", "k")) + events(event("time == 0.5 && x > 1.9", early, "y", "x"), event("time == 0.5 && x > 2.1", early, "z", "x")) + ends, map[string]float64{"y": 2, "z": 1}},
 	} {
-		got, err := solvedAt(t, c.text, 1)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		for id, want := range c.want {
-			if v, ok := got[id]; !ok || math.Abs(v-want) > 1e-9 {
-				t.Errorf("%s: %s is %v: want %v", name, id, v, want)
-			}
-		}
+		checkSolved(t, name, c.text, c.want)
 	}
 	for name, text := range map[string]string{
 		"a state equal to a number":         free("x", "y") + rules(rate("x", "k")) + events(event("x == 2", early, "y", "5")),
@@ -505,16 +511,7 @@ func TestSBMLSubmodels(t *testing.T) {
 		"nested, kept":   {model(`<parameter id="z" value="5" constant="false"><comp:replacedBy comp:submodelRef="a" comp:idRef="in"><comp:sBaseRef comp:idRef="x"/></comp:replacedBy></parameter>`, sub("a", "outer", "/>"), ""), map[string]float64{"z": math.Exp(-0.25)}},
 		"nested, with k": {model(k("8", `<comp:replacedElement comp:submodelRef="a" comp:idRef="in"><comp:sBaseRef comp:portRef="rate"/></comp:replacedElement>`), sub("a", "outer", "/>"), ""), map[string]float64{"a__in__x": math.Exp(-2)}},
 	} {
-		got, err := solvedAt(t, c.text, 1)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		for id, want := range c.want {
-			if v, ok := got[id]; !ok || math.Abs(v-want) > 1e-9 {
-				t.Errorf("%s: %s is %v: want %v", name, id, v, want)
-			}
-		}
+		checkSolved(t, name, c.text, c.want)
 	}
 	for name, text := range map[string]string{
 		"no such model":       model("", sub("a", "growth", "/>"), ""),
