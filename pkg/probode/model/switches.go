@@ -30,11 +30,11 @@ func (l *lowering) findSwitches() {
 		if !ok || t == nil {
 			continue
 		}
-		rising, _ := slope.Const()
+		rising, _ := slope.Const() // 0 if it depends on parameters: a trigger then becomes true after the time if the comparison is strict
 		switch {
 		case i >= len(triggers):
 			others = append(others, t)
-		case rising > 0 && (op == "gt" || op == "leq"), rising < 0 && (op == "lt" || op == "geq"):
+		case rising == 0 && (op == "gt" || op == "lt"), rising > 0 && (op == "gt" || op == "leq"), rising < 0 && (op == "lt" || op == "geq"):
 			after = append(after, t)
 		default:
 			at = append(at, t)

@@ -174,8 +174,8 @@ data: |
 // event; time >= 1 is true there.
 func TestMeasurementAtATriggerOfTime(t *testing.T) {
 	for condition, want := range map[string]float64{
-		"time > 1": 1, "1 < time": 1, "2*time - 2 > 0": 1, "!(time <= 1)": 1, "time > 1 && x < 5": 1, "T < time": 1,
-		"time >= 1": 9, "1 <= time": 9, "2*time - 2 >= 0": 9, "!(time < 1)": 9, "time >= 1 && x < 5": 9, "T <= time": 9,
+		"time > 1": 1, "1 < time": 1, "2*time - 2 > 0": 1, "!(time <= 1)": 1, "time > 1 && x < 5": 1, "T < time": 1, "T*time > 1": 1, "1 < T*time": 1, "-T*time < -1": 1,
+		"time >= 1": 9, "1 <= time": 9, "2*time - 2 >= 0": 9, "!(time < 1)": 9, "time >= 1 && x < 5": 9, "T <= time": 9, "T*time >= 1": 9, "1 <= T*time": 9,
 	} {
 		got := simulated(t, `parameters: [{parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}, {parameterId: T, nominalValue: 1}]
 odes: [{stateId: x, rightHandSide: k - x, initialValue: 1}]
