@@ -24,9 +24,10 @@ type Mode struct {
 	U   []float64
 	Cov *mat.SymDense
 
-	// Mass is the posterior probability near the mode, computed from the Gaussian
-	// approximations at all modes. LogMass is the logarithm of the unnormalised mass,
-	// LogP + ½ log det 2πShape.
+	// Mass is the posterior probability near the mode. LogMass is the logarithm of the
+	// unnormalised mass, LogP + ½ log det 2πShape. Modes that have at least 0.001 of the
+	// mass by these Gaussian approximations are weighed by importance sampling, which
+	// divides the sum of their masses anew, to about 6 % of each.
 	Mass, LogMass float64
 
 	// Found is the number of searches that ended at this mode.

@@ -161,14 +161,14 @@ func (a *assessment) claimModes(r *rows, i int) {
 			kind, said string
 		}{{m.Phantom, "phantom mode", saidPhantom}, {m.Missed, "missed mode", saidMissed}} {
 			if one.is {
-				if said = ""; max(m.Mass, m.Gaussian) >= rightMass {
+				if said = ""; max(m.Mass, m.Estimate) >= rightMass {
 					said = fmt.Sprintf(one.said, x, at, m.Mass)
 				}
 				r.check(Claim{Kind: one.kind, Candidate: x.String(), Value: m.Mass, SE: math.NaN(), Limit: minor, Verdict: verdictOnModes([]ModeShare{m})}, said)
 			}
 		}
 		if wrong := sayWrongShare(m); wrong != "" {
-			r.limit("share of a mode", x.String(), m.Visited, m.Gaussian, false, x.String()+": the mode at "+at+" "+wrong)
+			r.limit("share of a mode", x.String(), m.Visited, m.Estimate, false, x.String()+": the mode at "+at+" "+wrong)
 		}
 	}
 	if f.modes != nil && f.modes.Doubtful() {

@@ -133,7 +133,7 @@ func (s *sampling) missedAround(w *weighting, y *draws) (share float64, err erro
 type hole struct {
 	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64
-	mass  float64 // mass according to the Gaussian approximation
+	mass  float64 // estimate of its mass
 }
 
 // hole returns the mode in m that contains no draws and could cause the largest shift in

@@ -114,7 +114,7 @@ func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes
 			matched[end] += ref.Mass
 		}
 		if ref.Mass > listed && (end < 0 || again.Modes[end].Mass < counterpart*ref.Mass) && massNear(ctx, p, again, ref) < counterpart*ref.Mass {
-			missed = append(missed, ModeShare{Theta: ref.Theta, Mass: ref.Mass, Gaussian: ref.Mass, Visited: math.NaN(), Missed: true, Found: ref.Found})
+			missed = append(missed, ModeShare{Theta: ref.Theta, Mass: ref.Mass, Estimate: ref.Mass, Visited: math.NaN(), Missed: true, Found: ref.Found})
 		}
 	}
 	for k := range out.own {
@@ -149,7 +149,7 @@ func massNear(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, at *bayes
 func shares(m *bayes.Modes) (out []ModeShare) {
 	for k, mode := range m.Modes {
 		if k == 0 || mode.Mass > listed {
-			out = append(out, ModeShare{Theta: mode.Theta, Mass: mode.Mass, Gaussian: mode.Mass, Visited: math.NaN(), Found: mode.Found})
+			out = append(out, ModeShare{Theta: mode.Theta, Mass: mode.Mass, Estimate: mode.Mass, Visited: math.NaN(), Found: mode.Found})
 		}
 	}
 	return out
@@ -157,7 +157,7 @@ func shares(m *bayes.Modes) (out []ModeShare) {
 
 func weighty(modes []ModeShare) (out []ModeShare) {
 	for k, m := range modes {
-		if k == 0 || max(m.Mass, m.Gaussian) > minor || m.Visited > minor {
+		if k == 0 || max(m.Mass, m.Estimate) > minor || m.Visited > minor {
 			out = append(out, m)
 		}
 	}
@@ -184,7 +184,7 @@ func verdictOnModes(modes []ModeShare) Verdict {
 	v := Negligible
 	for _, m := range modes {
 		if m.Phantom || m.Missed {
-			v = worse(v, verdictOnMass(min(m.Mass, m.Gaussian), max(m.Mass, m.Gaussian)))
+			v = worse(v, verdictOnMass(min(m.Mass, m.Estimate), max(m.Mass, m.Estimate)))
 		}
 	}
 	return v
@@ -212,7 +212,7 @@ func (s *sampling) verdictOnShares(d *draws, f *pairing) Verdict {
 		if !m.Phantom {
 			continue
 		}
-		share := m.Gaussian // if the shares of the draws are not known
+		share := m.Estimate // if the shares of the draws are not known
 		if d.visited != nil {
 			share = d.visited[k]
 		}

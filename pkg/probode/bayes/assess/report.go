@@ -104,7 +104,7 @@ type Candidate struct {
 	Alpha float64
 
 	// Modes holds the modes of the posterior without noise, beginning with the one that
-	// has the largest Gaussian share. The list ends with those modes of the reference
+	// has the largest estimate of its share. The list ends with those modes of the reference
 	// posterior that the candidate does not have. Unsearched describes what the search
 	// for modes may have missed.
 	Modes      []ModeShare
@@ -167,11 +167,10 @@ func (c *Candidate) Group() string {
 // A ModeShare is a mode of a posterior with its share of the mass.
 type ModeShare struct {
 	Theta []float64
-	// Gaussian is an estimate of the share of the mass, computed from the Gaussian
-	// approximations at the modes. Visited is the fraction of the draws of a run of the
+	// Estimate is bayes.Mode.Mass, an estimate of the share of the mass. Visited is the fraction of the draws of a run of the
 	// candidate that belong to the mode, or NaN if there was no such run. Mass is equal to
-	// Visited if the chains have mixed, and to Gaussian otherwise.
-	Mass, Gaussian, Visited float64
+	// Visited if the chains have mixed, and to Estimate otherwise.
+	Mass, Estimate, Visited float64
 	// Phantom is true if the reference posterior does not have this mode. Missed is true
 	// if the reference posterior has this mode, but the candidate does not.
 	Phantom, Missed bool

@@ -101,7 +101,7 @@ func (a *Report) modeTable() TextTable {
 }
 
 func newModeTable() TextTable {
-	return TextTable{Name: "modes", Header: []string{"modes", "where", "mass (Gaussian)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
+	return TextTable{Name: "modes", Header: []string{"modes", "where", "mass (estimate)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
 }
 
 // modes leaves out modes, except the first, with up to a hundredth of mass and draws.
@@ -115,7 +115,7 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 		case m.Missed:
 			kind = "missed"
 		}
-		t.Rows = append(t.Rows, []string{head, where(names, m.Theta, all), text.Number("%.3g", m.Gaussian), text.Number("%.3g", m.Visited), fmt.Sprint(m.Found), kind})
+		t.Rows = append(t.Rows, []string{head, where(names, m.Theta, all), text.Number("%.3g", m.Estimate), text.Number("%.3g", m.Visited), fmt.Sprint(m.Found), kind})
 		head = ""
 	}
 }

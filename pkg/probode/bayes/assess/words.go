@@ -69,17 +69,17 @@ func sayDistrust(r referenceError, threshold float64) string {
 	return what + ": " + cure
 }
 
-// sayWrongShare returns "" if draws and Gaussian approximation of a mode agree roughly.
+// sayWrongShare returns "" if the draws and the estimated mass of a mode agree roughly.
 func sayWrongShare(m ModeShare) string {
-	if math.IsNaN(m.Visited) || max(m.Gaussian, m.Visited) <= minor || min(m.Gaussian, m.Visited) >= 1-minor {
+	if math.IsNaN(m.Visited) || max(m.Estimate, m.Visited) <= minor || min(m.Estimate, m.Visited) >= 1-minor {
 		return ""
 	}
-	odds := m.Visited / (1 - m.Visited) / (m.Gaussian / (1 - m.Gaussian))
+	odds := m.Visited / (1 - m.Visited) / (m.Estimate / (1 - m.Estimate))
 	switch {
 	case m.Visited == 0:
-		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but contains no draws", m.Gaussian)
+		return fmt.Sprintf("holds %.3g of the mass, but contains no draws", m.Estimate)
 	case odds < 1./3 || odds > 3:
-		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but contains %.3g of the draws: if R̂ is close to 1, the approximation is wrong", m.Gaussian, m.Visited)
+		return fmt.Sprintf("holds %.3g of the mass by an estimate, but contains %.3g of the draws: if R̂ is close to 1, the estimate is wrong", m.Estimate, m.Visited)
 	}
 	return ""
 }
@@ -224,7 +224,7 @@ func (a *Report) sayOtherModes(x *Candidate) string {
 		if m.Phantom {
 			what = "is made by the solver"
 		}
-		if (m.Phantom || m.Missed) && max(m.Mass, m.Gaussian) >= rightMass {
+		if (m.Phantom || m.Missed) && max(m.Mass, m.Estimate) >= rightMass {
 			all = append(all, fmt.Sprintf("the mode at %s, which holds %.3g of the mass, %s", where(a.Names, m.Theta, x.Modes), m.Mass, what))
 		}
 	}

@@ -66,6 +66,13 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) 
 		}
 	}
 	share(modes)
+	weighty := slices.DeleteFunc(slices.Clone(modes), func(m *bayes.Mode) bool { return m.Shape == nil || m.Mass < weighed })
+	if len(weighty) > 1 {
+		if err := q.weigh(ctx, weighty); err != nil {
+			return nil, err
+		}
+		share(modes)
+	}
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.mode.LogMass, a.mode.LogMass) })
 	return climbs, nil
 }

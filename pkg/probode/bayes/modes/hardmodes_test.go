@@ -84,8 +84,8 @@ func TestHardModes(t *testing.T) {
 			t.Errorf("%s: %d modes, Gaussian %v: want %d and %v", c.name, len(m.Modes), m.Modes[0].Cov != nil, c.modes, c.gaussian)
 		}
 		for _, k := range m.Modes {
-			// By symmetry.
-			if math.Abs(k.Mass-1/float64(c.modes)) > 1e-3 {
+			// By symmetry; 300 points around each of two modes have a standard error of up to 0.02.
+			if math.Abs(k.Mass-1/float64(c.modes)) > 0.04 {
 				t.Errorf("%s: mass %g at %g", c.name, k.Mass, k.Theta)
 			}
 		}
@@ -142,7 +142,8 @@ func named(t *testing.T, name string) *bayes.Posterior {
 
 // The two modes of the dragons and of the oscillator are found whatever the seed; and
 // those of FitzHugh and Nagumo's equation from two initial values that lead to the same
-// orbit, of which one search in eighty from a draw of the prior finds the second.
+// orbit, of which one search in eighty from a draw of the prior finds the second. The masses are
+// weighed with a standard error of about 0.01.
 func TestModesOfEverySeed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -162,10 +163,10 @@ func TestModesOfEverySeed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if heavy := m.Modes[0].Mass + m.Modes[1].Mass; heavy < 0.99 || math.Abs(m.Modes[0].Mass-c.want) > 0.01 {
+			if heavy := m.Modes[0].Mass + m.Modes[1].Mass; heavy < 0.99 || math.Abs(m.Modes[0].Mass-c.want) > 0.03 {
 				t.Errorf("%s, seed %d: %d modes, the first of mass %g", c.name, seed, len(m.Modes), m.Modes[0].Mass)
 			}
-			if run := float64(4 * (2000 + 250*len(c.p.Params))); m.Work > 0.22*run {
+			if run := float64(4 * (2000 + 250*len(c.p.Params))); m.Work > 0.25*run {
 				t.Errorf("%s, seed %d: %.0f solves, %.3f of a run", c.name, seed, m.Work, m.Work/run)
 			}
 		}

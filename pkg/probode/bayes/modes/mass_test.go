@@ -125,6 +125,25 @@ func TestSharesOfTwoModes(t *testing.T) {
 	}
 }
 
+// A cliff at 0.2 standard deviations beyond the second mode leaves Φ(0.2) = 0.579 of its peak, so
+// its share is 0.367, where Gaussian approximations give both modes one half. The standard error
+// is 0.011 by 300 points around each mode, whose weights are nearly equal.
+func TestShareOfAModeAtACliff(t *testing.T) {
+	g := func(f, th []float64) {
+		if f[0] = math.Abs(th[0]); th[0] < -1.02 {
+			f[0] = 5
+		}
+	}
+	found, err := modes.Find(context.Background(), direct(distuv.Normal{Mu: 0, Sigma: 10}, 1, []float64{1}, 0.1, g), modes.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := distuv.UnitNormal.CDF(0.2)
+	if want := half / (1 + half); len(found.Modes) != 2 || !(math.Abs(found.Modes[1].Mass-want) < 0.045) || found.Modes[1].Theta[0] > 0 {
+		t.Errorf("%d modes, the last with the share %.3f at %.3f: want %.3f at -1", len(found.Modes), found.Modes[len(found.Modes)-1].Mass, found.Modes[len(found.Modes)-1].Theta[0], want)
+	}
+}
+
 // One datum, or none, or data that no parameter affects, leave a mode of the prior, with
 // the covariance of the prior. The search says so without an error.
 func TestModesOfLittleData(t *testing.T) {

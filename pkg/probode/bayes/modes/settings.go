@@ -38,4 +38,6 @@ const (
 	// end is discarded more than lowest + 4 below the largest log mass: 4 allows for
 	// errors of first estimates.
 	lowest = 14
+	// Modes with at least this share of the Gaussian masses are weighed.
+	weighed = 1e-3
 )

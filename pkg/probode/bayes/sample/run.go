@@ -221,8 +221,8 @@ const mostModeRHat = 1.05
 // Visits returns notes about the draws in each of the modes p.Modes; it returns none if
 // fewer than two of them have a mass above 0.01. A note that begins with "warning: " is
 // about a mode without draws, or about chains that differ in their share of draws in a mode.
-// The shares are not compared with the masses of the modes, which rest on Gaussian
-// approximations: where chains agree, the draws know better.
+// The shares are not compared with the masses of the modes: where chains agree and enter
+// the mode, the draws know better.
 func Visits(p *bayes.Posterior, chains *mcmc.Chains) []string {
 	if p.Modes == nil || len(heavy(p.Modes)) < 2 || len(chains.Draws) == 0 {
 		return nil
@@ -248,7 +248,7 @@ func Visits(p *bayes.Posterior, chains *mcmc.Chains) []string {
 		}
 		all = append(all, fmt.Sprintf("%.3g at %s", share, p.Format(m.Theta)))
 		if share == 0 {
-			notes = append(notes, fmt.Sprintf("warning: no draw lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: no draw lies in the mode at %s, which holds %.3g of the mass", p.Format(m.Theta), m.Mass))
 		} else if rhat := diag.RHat(within); rhat > mostModeRHat {
 			notes = append(notes, fmt.Sprintf("warning: the chains differ in their share of draws in the mode at %s (R̂ = %.3g), so the starting points decide it: use tempering, or take more draws", p.Format(m.Theta), rhat))
 		}
