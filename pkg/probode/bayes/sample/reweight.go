@@ -7,10 +7,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/probode/probode/pkg/internal/progress"
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/internal/pieces"
+	"github.com/probode/probode/pkg/probode/bayes/compare"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -44,9 +45,7 @@ import (
 // the result.
 //
 // Reweight returns an error if the chains do not belong to p, if they already have
-// weights, or if the accurate solver fails at all draws. If ctx is cancelled before all
-// weights are computed, the error is ctx.Err(). All chains are then cut to the same
-// number of draws, so that every remaining draw has a weight.
+// weights, if the accurate solver fails at all draws, or if ctx is cancelled.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if p == nil || chains == nil {
 		return nil, errors.New("sample: an argument of Reweight is nil: want a Posterior and Chains")
@@ -70,80 +69,32 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		lik = len(chains.Quantities) // all values are missing
 	}
 
-	// After a rejection a chain stays at its position. A run of equal consecutive draws
-	// needs only one solution of the equations.
-	type stay struct{ chain, from, to int }
-	var stays []stay
-	for c, draws := range chains.Draws {
-		for from := 0; from < len(draws); {
-			to := from + 1
-			for to < len(draws) && slices.Equal(draws[to], draws[from]) {
-				to++
-			}
-			stays = append(stays, stay{c, from, to})
-			from = to
+	points := compare.Points{Posterior: p, Theta: chains.Pooled(), Workers: workers}
+	u := make([]float64, len(p.Params))
+	for _, theta := range points.Theta {
+		if err := bound.Unconstrain(u, theta); err != nil && slices.ContainsFunc(u, math.IsNaN) {
+			return nil, err // otherwise θ was rounded to an end of the support
 		}
 	}
-	slices.SortStableFunc(stays, func(a, b stay) int { return a.from - b.from })
-
-	out := *chains
-	out.Generated, out.LogWeights = nil, nil
-	for _, draws := range chains.Draws {
-		out.LogWeights = append(out.LogWeights, make([]float64, len(draws)))
-		out.Generated = append(out.Generated, make([][]float64, len(draws)))
-	}
-	inner, hook := progress.Counts(ctx, nil, "accurate solutions")
-	done, err := pieces.Each(inner, workers, len(stays), hook, func() func(int) error {
-		e := bound.Clone()
-		e.Bind(ctx)
-		u, at := make([]float64, len(p.Params)), make([]float64, len(p.Params))
-		return func(i int) error {
-			s := stays[i]
-			theta := chains.Draws[s.chain][s.from]
-			lp := math.Inf(-1)
-			switch err := e.Unconstrain(u, theta); {
-			case err == nil:
-				lp = e.Constrain(at, u)
-			case slices.ContainsFunc(u, math.IsNaN):
-				return err // otherwise θ was rounded to an end of the support
-			}
-			ll, err := e.LogLikelihood(theta, nil)
-			switch {
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case e.Err() != nil:
-				return e.Err()
-			case err != nil || math.IsNaN(ll):
-				ll = math.Inf(-1)
-				for k := range e.Expected() {
-					e.Expected()[k] = math.NaN()
-				}
-			}
-			for k := s.from; k < s.to; k++ {
-				g := slices.Clone(chains.Generated[s.chain][k])
-				old := 0.0
-				for _, l := range g[lik:] {
-					old += l
-				}
-				e.Generate(g, lp+ll, theta, e.Expected())
-				out.Generated[s.chain][k] = g
-				out.LogWeights[s.chain][k] = ll - old
-			}
-			return nil
+	before := slices.Concat(chains.Generated...)
+	raw, generated := make([]float64, len(before)), make([][]float64, len(before))
+	err = points.Each(ctx, []probode.Setup{accurate}, func(i int, x []*compare.Solver, at []compare.Solution) {
+		e, theta, ll, expected := x[0].Density, points.Theta[i], at[0].LogLikelihood, at[0].Expected
+		lp, u, natural := math.Inf(-1), make([]float64, len(theta)), make([]float64, len(theta))
+		if e.Unconstrain(u, theta) == nil {
+			lp = e.Constrain(natural, u)
 		}
+		if at[0].Err != nil || math.IsNaN(ll) {
+			ll, expected = math.Inf(-1), slices.Repeat([]float64{math.NaN()}, len(e.Expected()))
+		}
+		g := slices.Clone(before[i])
+		raw[i] = ll - floats.Sum(g[lik:])
+		e.Generate(g, lp+ll, theta, expected)
+		generated[i] = g
 	})
 	if err != nil {
-		// The elements of `stays` are sorted by the index of their first draw. The
-		// equations have been solved for stays[0], …, stays[done−1]. In every chain, all
-		// draws before the index stays[done].from have weights.
-		n := stays[done].from
-		out.Draws = slices.Clone(out.Draws)
-		for c := range out.Draws {
-			out.Draws[c], out.Generated[c], out.LogWeights[c] = out.Draws[c][:n], out.Generated[c][:n], out.LogWeights[c][:n]
-		}
+		return nil, err
 	}
-
-	raw := slices.Concat(out.LogWeights...)
 	failed := 0
 	for _, w := range raw {
 		if math.IsInf(w, -1) {
@@ -151,20 +102,19 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		}
 	}
 	if failed == len(raw) {
-		if err == nil {
-			err = fmt.Errorf("sample: reweighting with %v: the accurate solver fails at all %d draws", to.Setup, len(raw))
-		}
-		return nil, err
+		return nil, fmt.Errorf("sample: reweighting with %v: the accurate solver fails at all %d draws", to.Setup, len(raw))
 	}
 	smooth, khat := diag.ParetoSmooth(raw)
-	for c := range out.LogWeights {
-		n := copy(out.LogWeights[c], smooth)
-		smooth = smooth[n:]
+	out := *chains
+	out.Generated, out.KHat = nil, khat
+	for _, draws := range chains.Draws {
+		n := len(draws)
+		out.Generated, out.LogWeights = append(out.Generated, generated[:n:n]), append(out.LogWeights, smooth[:n:n])
+		generated, smooth = generated[n:], smooth[n:]
 	}
-	out.KHat = khat
 	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("the draws are weighted to represent the posterior of the accurate solver %v", to.Setup))
 	if failed > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, because the accurate solver fails at these draws", failed, len(raw)))
 	}
-	return &out, err
+	return &out, nil
 }

@@ -2,7 +2,6 @@ package sample_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
@@ -238,39 +236,6 @@ func TestReweightFailures(t *testing.T) {
 		for _, fit := range out[0].Fit {
 			if math.IsNaN(fit[0][0]) {
 				t.Fatal("a draw of weight zero is among the predictions")
-			}
-		}
-	}
-}
-
-// A run that is stopped has the first draws of each chain, with the weights of
-// all quantities there.
-func TestReweightCancelled(t *testing.T) {
-	p := decayPosterior(0, decayY)
-	coarse := run(t, p, sample.Deterministic{Proposal: walk}, 2000)
-	ctx, cancel := context.WithCancel(context.Background())
-	watched := progress.With(ctx, func(string) progress.Hook {
-		return func(done, total int, _ string) {
-			if done > total/3 {
-				cancel()
-			}
-		}
-	})
-	c, err := sample.Reweight(watched, p, coarse, probode.Setup{}, 0)
-	if !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v", err)
-	}
-	n := len(c.Draws[0])
-	if n == 0 || n == 2000 {
-		t.Fatalf("%d draws", n)
-	}
-	for i := range c.Draws {
-		if len(c.Draws[i]) != n || len(c.Generated[i]) != n || len(c.LogWeights[i]) != n {
-			t.Fatal("chains of different lengths")
-		}
-		for _, g := range c.Generated[i] {
-			if g == nil {
-				t.Fatal("a draw without quantities")
 			}
 		}
 	}
