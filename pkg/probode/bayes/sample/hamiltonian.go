@@ -62,8 +62,9 @@ func (s Hamiltonian) Algorithm() Algorithm {
 		d.Clone().Constrain(theta, g.mean[:len(theta)])
 		a.Notes = []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s; the data are informative about %d directions of ξ", d.Posterior().Format(theta), len(g.blocks))}
 		a.Kernel = func(e *bayes.Density, _ mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
-			k := newHamiltonian(e, g, g.precision(), e.Dim(), burnIn)
-			k.dxi, k.xi = make([]float64, e.NoiseLen()), make([]float64, e.NoiseLen())
+			k := &hamiltonian{natural: newNatural(e), gaussian: g, xi: make([]float64, e.NoiseLen()), dxi: make([]float64, e.NoiseLen())}
+			k.kernel = &mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: g.precision(), Learned: e.Dim()}
+			k.unconstrained = k.kernel
 			return k
 		}
 		return a, nil
@@ -163,16 +164,6 @@ func (g *gaussian) precision() *mat.SymDense {
 	return &out
 }
 
-// newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel estimates the
-// mean and the covariance of the first `learned` coordinates, conditional on the other
-// coordinates.
-func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
-	k := &hamiltonian{natural: newNatural(e), gaussian: g}
-	k.kernel = &mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}
-	k.unconstrained = k.kernel
-	return k
-}
-
 // hamiltonian is the kernel of Hamiltonian. The coordinates of a chain are
 // (θ, v, ζ), where ζ has as many elements as ξ. The vector ξ is obtained from ζ by
 // replacing the components in the informed directions by v.
@@ -180,7 +171,7 @@ type hamiltonian struct {
 	natural
 	*gaussian
 	kernel  *mcmc.Hamiltonian
-	xi, dxi []float64 // nil for ξ = 0
+	xi, dxi []float64 // ξ, and the gradient with respect to it
 }
 
 // noise computes xi from the coordinates x.
