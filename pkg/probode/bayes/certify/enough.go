@@ -122,7 +122,7 @@ type trials struct {
 
 func (t *trials) search() (*Enough, error) {
 	const enough = 3 // successive levels
-	shortest, _ := spans(t.c.p)
+	shortest := shortestSpan(t.c.p)
 	size, factor, least := shortest/5, 2.0, shortest/1e5
 	_, controlled := compare.Tolerance(t.coarse)
 	if controlled {

@@ -88,8 +88,7 @@ func (c *Certifier) reached() (out []anchor) {
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {
-		shortest, _ := spans(c.p)
-		q.Mesh = probode.Uniform(shortest / 200)
+		q.Mesh = probode.Uniform(shortestSpan(c.p) / 200)
 	}
 	found, failed := modes.Find(c.ctx, q, modes.Settings{Seed: seed})
 	var from [][]float64

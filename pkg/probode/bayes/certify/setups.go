@@ -10,15 +10,12 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/compare"
 )
 
-func spans(p *bayes.Posterior) (shortest, longest float64) {
-	shortest = math.Inf(1)
+func shortestSpan(p *bayes.Posterior) float64 {
+	shortest := math.Inf(1)
 	for _, x := range p.Experiments {
-		if x.Problem != nil {
-			length := x.Problem.Span[1] - x.Problem.Span[0]
-			shortest, longest = min(shortest, length), max(longest, length)
-		}
+		shortest = min(shortest, x.Problem.Span[1]-x.Problem.Span[0])
 	}
-	return shortest, longest
+	return shortest
 }
 
 // describe names a tolerance without `frozen` if steps are chosen anew at every θ.
