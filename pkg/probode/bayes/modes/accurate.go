@@ -50,11 +50,10 @@ func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes)
 	if hook != nil {
 		defer hook(1, 1, "")
 	}
-	q := &search{p: p, s: s, hook: hook}
-	if q.bound, err = bayes.NewDensity(ctx, p); err != nil {
+	q, err := newSearch(ctx, p, s, hook)
+	if err != nil {
 		return false, err
 	}
-	defer q.close()
 	moved, negligible := make([]*climb, len(m.Modes)), make([]bool, len(m.Modes))
 	err = q.each(ctx, len(moved), q.tell(2, "tops"), func(e *bayes.Density, i int) error {
 		from := m.Modes[i]
@@ -83,7 +82,7 @@ func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes)
 			return false, nil
 		}
 		mode.U, mode.LogMass, mode.LogP = c.X, mode.LogMass+c.Value-mode.LogP, c.Value
-		q.bound.Constrain(mode.Theta, c.X)
+		q.all[0].Constrain(mode.Theta, c.X)
 	}
 	m.Modes = left
 	for i, end := range m.Ends {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"runtime"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -48,7 +47,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) 
 	for i, c := range climbs {
 		m := &bayes.Mode{Theta: make([]float64, len(c.X)), U: c.X, LogP: c.Value, Found: c.found}
 		q.all[0].Constrain(m.Theta, c.X)
-		release := q.hold(ctx, c.s, m.Theta)
+		release := q.hold(c.s, m.Theta)
 		values := func(points [][]float64) ([]float64, error) { return q.values(ctx, points, c.s.Smooth) }
 		var gradients func(points [][]float64) ([][]float64, error)
 		if c.s.Gradients(q.all[0]) {
@@ -88,12 +87,8 @@ func share(modes []*bayes.Mode) {
 	}
 }
 
-// hold lets all workers use the grids at theta, with all their densities, until release.
-// A density created later would have another grid.
-func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
-	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
-		q.idle = append(q.idle, q.another(ctx))
-	}
+// hold lets all workers use the grids at theta until release.
+func (q *search) hold(s *shape.Surface, theta []float64) (release func()) {
 	var free []func()
 	for _, e := range q.all {
 		free = append(free, s.Smooth(e).Hold(theta))

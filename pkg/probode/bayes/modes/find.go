@@ -43,14 +43,11 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	if hook != nil {
 		defer hook(1, 1, "") // this is also called after an error
 	}
-	q := &search{p: p, s: s, hook: hook}
-	var err error
-	if q.bound, err = bayes.NewDensity(ctx, p); err != nil {
+	q, err := newSearch(ctx, p, s, hook)
+	if err != nil {
 		return nil, err
 	}
-	defer q.close()
-	e := q.take(ctx)
-	q.idle = append(q.idle, e)
+	e := q.all[0]
 	d := len(p.Params)
 	for _, x := range s.From {
 		if len(x) != d {

@@ -1,10 +1,11 @@
 package modes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"sync"
+	"runtime"
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -15,36 +16,23 @@ type search struct {
 	p     *bayes.Posterior
 	s     Settings
 	hook  progress.Hook
-	tried int            // draws from the prior that were tried
-	free  bool           // the search chooses the number of starts
-	bound *bayes.Density // each worker has a clone of it
-
-	mu        sync.Mutex
-	all, idle []*bayes.Density
-	release   []func()
+	tried int              // draws from the prior that were tried
+	free  bool             // the search chooses the number of starts
+	all   []*bayes.Density // one for each worker
 }
 
-func (q *search) take(ctx context.Context) *bayes.Density {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if n := len(q.idle); n > 0 {
-		e := q.idle[n-1]
-		q.idle = q.idle[:n-1]
-		return e
+func newSearch(ctx context.Context, p *bayes.Posterior, s Settings, hook progress.Hook) (*search, error) {
+	e, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return nil, err
 	}
-	return q.another(ctx)
-}
-
-func (q *search) another(ctx context.Context) *bayes.Density {
-	e := q.bound.Clone()
-	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))
-	return e
-}
-
-func (q *search) close() {
-	for _, f := range q.release {
-		f()
+	q := &search{p: p, s: s, hook: hook}
+	for range cmp.Or(s.Workers, runtime.GOMAXPROCS(0)) {
+		own := e.Clone()
+		own.Bind(ctx)
+		q.all = append(q.all, own)
 	}
+	return q, nil
 }
 
 // work is in solutions of all equations.
@@ -58,13 +46,10 @@ func (q *search) work() float64 {
 
 // each gives each worker a density of its own.
 func (q *search) each(ctx context.Context, n int, tell func(done, total int), do func(e *bayes.Density, i int) error) error {
-	var mu sync.Mutex
-	var taken []*bayes.Density
-	_, err := pieces.Each(ctx, min(q.s.Workers, n), n, tell, func() func(int) error {
-		e := q.take(ctx)
-		mu.Lock()
-		taken = append(taken, e)
-		mu.Unlock()
+	workers := 0
+	_, err := pieces.Each(ctx, len(q.all), n, tell, func() func(int) error {
+		e := q.all[workers]
+		workers++
 		return func(i int) error {
 			if err := do(e, i); err != nil {
 				return err
@@ -72,7 +57,6 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 			return ended(ctx, e)
 		}
 	})
-	q.idle = append(q.idle, taken...)
 	return err
 }
 

@@ -89,7 +89,7 @@ func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	for k := range end.X {
 		for _, p := range scanned {
 			u := slices.Clone(end.X)
-			u[k] = q.bound.PriorQuantile(k, p)
+			u[k] = q.all[0].PriorQuantile(k, p)
 			points = append(points, u)
 		}
 	}

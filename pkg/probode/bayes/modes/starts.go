@@ -119,7 +119,7 @@ func (q *search) summits(points []*climb) []int {
 	const neighbours = 6
 	scale := make([]float64, len(q.p.Params))
 	for k := range scale {
-		if scale[k] = math.Abs(q.bound.PriorQuantile(k, 0.75) - q.bound.PriorQuantile(k, 0.25)); !(scale[k] > 0) || math.IsInf(scale[k], 1) {
+		if scale[k] = math.Abs(q.all[0].PriorQuantile(k, 0.75) - q.all[0].PriorQuantile(k, 0.25)); !(scale[k] > 0) || math.IsInf(scale[k], 1) {
 			scale[k] = 1
 		}
 	}
