@@ -82,7 +82,7 @@ func (Hamiltonian) approximate(ctx context.Context, d *bayes.Density, modes func
 	switch {
 	case ctx.Err() != nil:
 		return nil, "", ctx.Err()
-	case err != nil || found.Highest().U == nil:
+	case err != nil:
 		return nil, "no mode was found", nil
 	case len(heavy(found)) > 1:
 		return nil, "the posterior has several modes, and one Gaussian approximation does not describe them", nil

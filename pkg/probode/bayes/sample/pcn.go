@@ -101,7 +101,7 @@ func (s PCNWithinGibbs) prepare(ctx context.Context, d *bayes.Density, modes fun
 	// supplied the starting points. Only the cancellation of ctx ends the run.
 	found, err := modes()
 	var g *gaussian
-	if err == nil && found.Highest().U != nil {
+	if err == nil {
 		g = findGaussian(ctx, e, found.Highest().U, shape.Blocks(e, blocks))
 	}
 	if err := ctx.Err(); err != nil {

@@ -65,7 +65,7 @@ type job struct {
 	kernels   []*guard
 	densities []*bayes.Density
 	full      int          // number of steps needed to solve all equations once
-	modes     *bayes.Modes // nil if no search was made
+	modes     *bayes.Modes // nil if no search was made, or if it failed
 	running   *mcmc.Running
 
 	late context.Context // the context of solves
@@ -98,8 +98,15 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if held := p.Held(); held != "" {
 		j.notes = append(j.notes, held)
 	}
+	search := sync.OnceValues(func() (*bayes.Modes, error) {
+		if p.Modes != nil {
+			return p.Modes, nil
+		}
+		return modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers})
+	})
 	if s.Start == nil || a.Walk == nil {
-		if j.modes, err = findModes(ctx, p, s, s.Start == nil); err != nil {
+		j.modes, err = search()
+		if err != nil && (ctx.Err() != nil || s.Start == nil) { // the caller's starts may still work
 			return nil, err
 		}
 	}
@@ -108,12 +115,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		j.settings.Start, j.notes = start, append(j.notes, note)
 	}
 	if a.Prepare != nil {
-		if a, err = a.Prepare(ctx, e, func() (*bayes.Modes, error) {
-			if j.modes = cmp.Or(j.modes, p.Modes); j.modes != nil {
-				return j.modes, nil
-			}
-			return modes.Find(ctx, p, modes.Settings{Seed: s.Seed})
-		}); err != nil {
+		if a, err = a.Prepare(ctx, e, search); err != nil {
 			return nil, err
 		}
 	}
@@ -319,7 +321,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	if j.algorithm.Walk != nil {
 		walk = *j.algorithm.Walk
 	} else {
-		walk = proposal(heavy(j.modes)[0], burnIn)
+		walk = proposal(j.modes, burnIn)
 	}
 	k := &guard{Kernel: j.algorithm.Kernel(d, walk, burnIn), d: d, burnIn: burnIn, late: j.late, stop: j.stop}
 	if j.algorithm.Target == Classical {

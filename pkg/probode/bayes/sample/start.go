@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -44,23 +42,6 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 		each = append(each, fmt.Sprintf("%s with %.3g of the mass", p.Format(k.Theta), k.Mass))
 	}
 	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); the number of chains that start in a mode is roughly proportional to the mass of the mode", len(all), strings.Join(each, "; "), m.Missed())
-}
-
-// findModes returns the modes around which the chains of a sampler start. The first
-// proposals are based on the shape of the posterior at these modes. If no modes are
-// found, findModes returns an error only if the argument `needed` is true.
-func findModes(ctx context.Context, p *bayes.Posterior, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
-	found, err := p.Modes, error(nil)
-	if found == nil {
-		found, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers})
-	}
-	if err != nil {
-		if ctx.Err() != nil || needed {
-			return nil, err
-		}
-		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the caller's starts may still work
-	}
-	return found, nil
 }
 
 // starts returns the starting points of the chains, and a note for the user. The chains
@@ -133,11 +114,14 @@ func inside(e *bayes.Density, theta, u []float64) {
 	}
 }
 
-// proposal returns the default rule for a posterior with the given mode.
-func proposal(m *bayes.Mode, burnIn int) mcmc.AdaptiveMetropolis {
+// proposal returns the default rule for a posterior with the given modes, which may be nil.
+func proposal(m *bayes.Modes, burnIn int) mcmc.AdaptiveMetropolis {
 	rule := mcmc.AdaptiveMetropolis{Pull: true}.Until(burnIn)
-	if m.Shape != nil {
-		rule.Mean, rule.Cov = m.U, m.Shape
+	if m == nil {
+		return rule
+	}
+	if first := heavy(m)[0]; first.Shape != nil {
+		rule.Mean, rule.Cov = first.U, first.Shape
 	}
 	return rule
 }
