@@ -32,26 +32,24 @@ func (a *assessment) given() (*draws, error) {
 		return nil, err
 	}
 	a.say("solutions at the draws, %s", described(y.drawn.Setup))
-	if y.own, err = a.logLikelihoods(y.drawn.Setup); err != nil {
+	points := compare.Points{Posterior: a.p, Theta: y.all.Pooled(), Workers: a.s.Chains.Workers}
+	ll, err := points.LogLikelihoods(a.ctx, y.drawn.Setup)
+	if err != nil {
 		return nil, err
 	}
-	for c, weights := range y.all.LogWeights {
-		for k, v := range weights {
-			y.own[c][k] -= v
-		}
+	for i, v := range slices.Concat(y.all.LogWeights...) {
+		ll[i] -= v
+	}
+	for _, draws := range y.all.Draws {
+		y.own, ll = append(y.own, ll[:len(draws)]), ll[len(draws):]
 	}
 	if !a.s.given() {
 		return y, nil
 	}
 	a.say("solutions at the draws, reference")
 	w := &weighting{setup: a.reference(), modes: a.modes.reference}
-	if w.raw, err = a.logLikelihoods(w.setup); err != nil {
+	if err = a.rawWeights(w, y); err != nil {
 		return nil, err
-	}
-	for c := range w.raw {
-		for k := range w.raw[c] {
-			w.raw[c][k] = nanOr(w.raw[c][k]-y.own[c][k], math.Inf(-1))
-		}
 	}
 	a.smooth(w, y)
 	if w.missed, err = a.missed(w, y); err != nil || !a.represents(w, y) || a.emptyMode(y) != nil {
@@ -146,19 +144,6 @@ func (s *sampling) weighted(d *draws, raw [][]float64) error {
 	c := *d.all
 	c.LogWeights = raw
 	return s.take(d, sample.Measurement{Chains: &c, Summary: c.Summary()})
-}
-
-// logLikelihoods returns the log likelihood of each of Settings.Draws with the solver by.
-func (s *sampling) logLikelihoods(by probode.Setup) (all [][]float64, err error) {
-	points := compare.Points{Posterior: s.p, Theta: s.s.Draws.Pooled(), Workers: s.s.Chains.Workers}
-	ll, err := points.LogLikelihoods(s.ctx, by)
-	if err != nil {
-		return nil, err
-	}
-	for _, draws := range s.s.Draws.Draws {
-		all, ll = append(all, ll[:len(draws)]), ll[len(draws):]
-	}
-	return all, nil
 }
 
 // drawnBy returns the setup of the solver that made Settings.Draws.

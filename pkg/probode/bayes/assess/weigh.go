@@ -70,12 +70,10 @@ func (s *sampling) smooth(w *weighting, y *draws) {
 
 // rawWeights computes the log weight of each draw of y that has none.
 func (s *sampling) rawWeights(w *weighting, y *draws) error {
-	from := 0
-	if w.raw != nil {
-		from = len(w.raw[0])
-	} else {
+	if w.raw == nil {
 		w.raw = make([][]float64, len(y.all.Draws))
 	}
+	from := len(w.raw[0])
 	if from == len(y.all.Draws[0]) {
 		return nil
 	}
