@@ -24,7 +24,8 @@ func (c *Chains) weights(summary diag.Summary) weights {
 			w.worth = m.BulkESS
 		}
 	}
-	w.limit = diag.KHatLimit(w.worth / diag.Kish(c.LogWeights))
+	_, kish := diag.Weights(c.LogWeights)
+	w.limit = diag.KHatLimit(w.worth / kish)
 	return w
 }
 

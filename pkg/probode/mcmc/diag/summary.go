@@ -115,17 +115,10 @@ func Column(draws [][][]float64, i int) [][]float64 {
 	return out
 }
 
-// Kish returns Kish's factor 1/(S Σ wₖ²) for S normalised weights w. The product of S and
-// Kish's factor is the number of unweighted draws that are as informative as the S
-// weighted draws. Kish returns 1 if logWeights is nil, and NaN if all weights are zero.
-func Kish(logWeights [][]float64) float64 {
-	_, kish := Weights(logWeights)
-	return kish
-}
-
-// Weights returns the weights exp(logWeights), scaled so that their sum is 1, and Kish's
-// factor. Without log weights it returns nil and 1; the factor is NaN if the weights cannot
-// be normalised.
+// Weights returns the weights w = exp(logWeights), scaled so that their sum is 1, and Kish's
+// factor 1/(S Σ wₖ²). The product of Kish's factor and S, the number of draws, is the number
+// of unweighted draws that are as informative as the S weighted draws. Without log weights,
+// Weights returns nil and 1; the factor is NaN if the weights cannot be normalised.
 func Weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
