@@ -28,8 +28,6 @@ type Cell struct {
 	// part of Score.
 	Kinked   bool
 	U, Slope float64
-
-	closed Informer // nil if the information has to be estimated
 }
 
 // Cells returns one cell for each data value, ordered by row and column. Score fills the
@@ -37,16 +35,8 @@ type Cell struct {
 func (r *Part) Cells() []Cell {
 	var out []Cell
 	at := 0
-	closed := make([]Informer, len(r.errors))
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
-		if by, ok := l.Likelihood.(Informer); ok {
-			// A likelihood that inherits Describe from an embedded likelihood may also inherit
-			// Information. The inherited Information may be wrong for the outer likelihood.
-			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
-				closed[k] = by
-			}
-		}
 		columns[k] = []int{k}
 		for i := range l.own {
 			if l.open(i) {
@@ -57,7 +47,7 @@ func (r *Part) Cells() []Cell {
 	for range r.x.Data.T {
 		for k := range r.errors {
 			n := len(columns[k])
-			out = append(out, Cell{At: at, Columns: columns[k], Score: make([]float64, n), Information: make([]float64, n*n), closed: closed[k]})
+			out = append(out, Cell{At: at, Columns: columns[k], Score: make([]float64, n), Information: make([]float64, n*n)})
 			at += n
 		}
 	}
@@ -160,7 +150,7 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()
-	if c.closed == nil || !c.closed.Information(full, m, l.own) {
+	if l.informer == nil || !l.informer.Information(full, m, l.own) {
 		return false
 	}
 	at := 0

@@ -17,6 +17,8 @@ type columnErrors struct {
 	zeros  []float64        // see scratch
 	score  []float64        // see Part.scores
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
+
+	informer Informer // the Likelihood if its Fisher information has a closed form, else nil
 }
 
 // at returns the numbers of Own at time t, where the expected values are `row`.

@@ -15,23 +15,18 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if p == nil {
 		return nil, errors.New("bayes: the Posterior is nil")
 	}
-	if err := p.validate(); err != nil {
+	transforms, err := p.validate()
+	if err != nil {
 		return nil, err
 	}
-	e := &Density{p: p, alpha: -1, theta: make([]float64, len(p.Params)), solveState: &solveState{ctx: context.Background()}}
-	if p.AlphaParam != "" {
-		e.alpha = p.index(p.AlphaParam)
-	}
-	for k := range p.Params {
-		t, err := p.Params[k].transform()
-		if err != nil {
-			return nil, err
+	e := &Density{p: p, transforms: transforms, alpha: p.index(p.AlphaParam), theta: make([]float64, len(p.Params)), solveState: &solveState{ctx: context.Background()}}
+	for k, q := range p.Params {
+		if q.Natural {
+			transforms[k] = identity
 		}
-		e.transforms = append(e.transforms, t)
 	}
 	var paths *Density
 	if p.Integral != nil {
-		var err error
 		if paths, err = newPaths(ctx, p); err != nil {
 			return nil, err
 		}
@@ -117,8 +112,13 @@ func (r *Part) begin(path probode.Path) {
 	r.on(path)
 	for k := range columns {
 		l := columnErrors{Likelihood: x.errors(k), values: x.errors(k).Own()}
-		if _, described := description(l.Likelihood); described { // use its own description, not that of an embedded likelihood
+		_, described := description(l.Likelihood)
+		if described { // use its own description, not that of an embedded likelihood
 			l.exact, _ = l.Likelihood.(SlopedLikelihood)
+		}
+		// The inherited Information of an embedded likelihood may be wrong for the outer one.
+		if by, ok := l.Likelihood.(Informer); ok && (described || by.Describe().Of == nil) {
+			l.informer = by
 		}
 		for _, v := range l.values {
 			l.param = append(l.param, p.index(v.Name))

@@ -50,11 +50,3 @@ func (p *Param) support() (t transform, err error) {
 	}
 	return t, nil
 }
-
-func (p *Param) transform() (transform, error) {
-	t, err := p.support()
-	if err == nil && p.Natural {
-		return identity, nil
-	}
-	return t, err
-}

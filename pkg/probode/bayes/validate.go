@@ -10,38 +10,39 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// validate leaves to NewDensity what needs a solver.
-func (p *Posterior) validate() error {
+// validate leaves to NewDensity what needs a solver. It returns the transforms of the
+// supports of the priors.
+func (p *Posterior) validate() ([]transform, error) {
 	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil {
-		return errors.New("bayes: a Posterior needs Params, Experiments and a Mesh")
+		return nil, errors.New("bayes: a Posterior needs Params, Experiments and a Mesh")
 	}
 	if p.Method != nil {
 		if err := checkMethod(p.Method); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if p.GridAt != nil && len(p.GridAt) != len(p.Params) {
-		return fmt.Errorf("bayes: GridAt has %d parameters: want %d", len(p.GridAt), len(p.Params))
+		return nil, fmt.Errorf("bayes: GridAt has %d parameters: want %d", len(p.GridAt), len(p.Params))
 	}
 	v := validator{p: p}
 	if err := v.params(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := v.alpha(); err != nil {
-		return err
+		return nil, err
 	}
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
 		if err := v.experiment(x); err != nil {
-			return fmt.Errorf("bayes: %s: %w", x.title(i), err)
+			return nil, fmt.Errorf("bayes: %s: %w", x.title(i), err)
 		}
 	}
-	return v.used()
+	return v.supports, v.used()
 }
 
 type validator struct {
-	p    *Posterior
-	lows []float64 // lower end of the support of each parameter
+	p        *Posterior
+	supports []transform // of the parameters
 }
 
 func (v *validator) params() error {
@@ -58,7 +59,7 @@ func (v *validator) params() error {
 		if err != nil {
 			return err
 		}
-		v.lows = append(v.lows, t.lo)
+		v.supports = append(v.supports, t)
 	}
 	return nil
 }
@@ -87,11 +88,11 @@ func (v *validator) known(name string) error {
 
 func (v *validator) positive(name, what string) error {
 	i := v.p.index(name)
-	if name == "" || v.lows[i] >= 0 {
+	if name == "" || v.supports[i].lo >= 0 {
 		return nil
 	}
-	low := fmt.Sprintf("%.4g", v.lows[i])
-	if math.IsInf(v.lows[i], -1) {
+	low := fmt.Sprintf("%.4g", v.supports[i].lo)
+	if math.IsInf(v.supports[i].lo, -1) {
 		low = "−∞"
 	}
 	return fmt.Errorf("the prior of %q extends down to %s, but the parameter is %s: use Positive, Truncated or another distribution of positive numbers", name, low, what)
