@@ -99,7 +99,7 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 		}
 	}
 	for i := range d {
-		d[i] = p.clipped(i, p.X[i]+d[i], low, high) - p.X[i]
+		d[i] = min(max(p.X[i]+d[i], low[i]), high[i]) - p.X[i]
 	}
 	gain = before - value(d, 0, r)
 	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)

@@ -62,11 +62,3 @@ func Distance(a, b []float64, m mat.Symmetric) float64 {
 	}
 	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
 }
-
-// clipped uses p.X[k] itself as the bound if it is beyond.
-func (p *Point) clipped(k int, v float64, low, high []float64) float64 {
-	if low == nil {
-		return v
-	}
-	return min(max(v, min(low[k], p.X[k])), max(high[k], p.X[k]))
-}
