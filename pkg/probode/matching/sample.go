@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -49,7 +50,7 @@ func Sample(ctx context.Context, q *Density, s mcmc.Settings) (*mcmc.Chains, err
 
 // covariance returns the inverse of the Fisher information at x, from differences.
 func (q *Density) covariance(x []float64) mat.Symmetric {
-	const h, least = 1e-4, 1e-2
+	const h = 1e-4
 	n := len(x)
 	at, rows := slices.Clone(x), [2][]float64{make([]float64, n), make([]float64, n)}
 	slopes, jac := mat.NewDense(n, n, nil), mat.NewDense(len(q.residuals), n, nil)
@@ -76,15 +77,5 @@ func (q *Density) covariance(x []float64) mat.Symmetric {
 			information.SetSym(i, j, information.At(i, j)+(slopes.At(i, j)+slopes.At(j, i))/2)
 		}
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(information, true) {
-		return nil
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	out := mat.NewSymDense(n, nil)
-	for i, v := range eigen.Values(nil) {
-		out.SymRankOne(out, 1/max(v, least), vectors.ColView(i))
-	}
-	return out
+	return shape.Inverse(information)
 }

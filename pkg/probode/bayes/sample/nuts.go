@@ -83,23 +83,6 @@ func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 		if !surface().Expand(&p) {
 			return nil
 		}
-		return inverse(p.Information)
+		return shape.Inverse(p.Information)
 	}
-}
-
-// inverse returns the inverse of the Fisher information, or nil if the computation fails.
-// Standard deviations above 10 in some direction are reduced to 10.
-func inverse(information *mat.SymDense) mat.Symmetric {
-	const widest = 10
-	var eigen mat.EigenSym
-	if !eigen.Factorize(information, true) {
-		return nil
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	out := mat.NewSymDense(information.SymmetricDim(), nil)
-	for i, v := range eigen.Values(nil) {
-		out.SymRankOne(out, 1/max(v, 1/(widest*widest)), vectors.ColView(i))
-	}
-	return out
 }

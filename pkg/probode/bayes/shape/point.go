@@ -62,3 +62,19 @@ func Distance(a, b []float64, m mat.Symmetric) float64 {
 	}
 	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
 }
+
+// Inverse returns the inverse of an information matrix on the unconstrained scale, or nil if
+// the computation fails. Standard deviations above 10 in some direction are reduced to 10.
+func Inverse(information *mat.SymDense) mat.Symmetric {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(information, true) {
+		return nil
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	out := mat.NewSymDense(information.SymmetricDim(), nil)
+	for i, v := range eigen.Values(nil) {
+		out.SymRankOne(out, 1/max(v, 1./(flat*flat)), vectors.ColView(i))
+	}
+	return out
+}
