@@ -7,11 +7,12 @@ import (
 
 type differ struct {
 	up, down, last, best, kept []float64
+	at                         []float64 // the arguments of Observe: a state and θ
 }
 
-func newDiffer(columns int) *differ {
+func newDiffer(columns, arguments int) *differ {
 	new := func() []float64 { return make([]float64, columns) }
-	return &differ{up: new(), down: new(), last: new(), best: new(), kept: new()}
+	return &differ{up: new(), down: new(), last: new(), best: new(), kept: new(), at: make([]float64, arguments)}
 }
 
 // relative is the step of a difference per size of the quantity, the cube root of the

@@ -98,14 +98,12 @@ type backwardPass struct {
 	probode.Gradient // of the path
 	weights          []float64
 	scores, slopes   []float64
-	at               []float64 // of differences of Observe
-	moved            []int     // the elements of the problem's θ that are parameters
+	moved            []int // the elements of the problem's θ that are parameters
 }
 
 func newBackward(r *Part, p int) *backwardPass {
 	d, c := r.dim, len(r.errors)
-	b := &backwardPass{weights: make([]float64, len(r.state)), scores: make([]float64, c), slopes: make([]float64, c*(d+p)),
-		at: make([]float64, d+p)}
+	b := &backwardPass{weights: make([]float64, len(r.state)), scores: make([]float64, c), slopes: make([]float64, c*(d+p))}
 	b.Theta = make([]float64, len(r.theta))
 	for k, i := range r.param {
 		if i >= 0 {
@@ -271,7 +269,7 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 		return
 	}
 	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
-	at := r.back.at
+	at := r.differ.at
 	copy(at, x)
 	copy(at[d:], theta)
 	for j, v := range at {

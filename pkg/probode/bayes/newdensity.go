@@ -108,7 +108,7 @@ func (e *Density) newPredicted(ctx context.Context, number int, paths *Density) 
 // begin gives r its path and its workspace.
 func (r *Part) begin(path probode.Path) {
 	p, x, columns := r.e.p, r.x, r.x.Data.columns()
-	r.differ, r.state = newDiffer(columns), make([]float64, len(x.Data.T)*r.dim)
+	r.differ, r.state = newDiffer(columns, r.dim+len(p.Params)), make([]float64, len(x.Data.T)*r.dim)
 	r.on(path)
 	for k := range columns {
 		l := columnErrors{Likelihood: x.errors(k), values: x.errors(k).Own()}
@@ -153,7 +153,7 @@ func (r *Part) clone(e *Density) *Part {
 	c := *r
 	c.e, c.done, c.release = e, nil, nil
 	c.on(r.path.Clone())
-	c.held, c.row0, c.back, c.differ = nil, 0, nil, newDiffer(len(r.errors))
+	c.held, c.row0, c.back, c.differ = nil, 0, nil, newDiffer(len(r.errors), len(r.differ.at))
 	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
 	c.errors = slices.Clone(r.errors)
 	for k := range c.errors {

@@ -1,12 +1,9 @@
 package bayes
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Tangents returns the derivatives of the locations of each experiment at θ (see
@@ -108,11 +105,8 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 
 // Tangents does the same as [Density.Tangents] for one experiment, in directions that
 // leave the θ of its problem unchanged. The path is that of the last solve. The result is
-// nil if Observe is given without ObserveSlopes, or if ObserveSlopes panics.
+// nil if Observe or ObserveSlopes panics.
 func (r *Part) Tangents(theta, dtheta []float64) (rows []float64) {
-	if r.x.Observe != nil && r.x.ObserveSlopes == nil {
-		return nil
-	}
 	r.e.at = r
 	defer r.e.recovered(theta)
 	m := len(dtheta) / len(theta)
@@ -127,30 +121,23 @@ func (r *Part) expected(dst, theta, dtheta []float64, m int, moved []int, states
 	p, d, c := len(theta), r.dim, len(r.errors)
 	still, slopes, used := make([]float64, d), make([]float64, c*(d+p)), make([][]int, c)
 	for row := range r.x.Data.T {
-		x, moves := r.state[row*d:(row+1)*d], moved
-		if r.x.ObserveSlopes != nil {
-			clear(slopes)
-			r.x.ObserveSlopes(slopes, r.x.Data.T[row], x, theta)
-			// An observable usually depends on few states and parameters.
-			for k := range used {
-				used[k] = used[k][:0]
-				for i, v := range slopes[k*(d+p):][:d+p] {
-					if v != 0 {
-						used[k] = append(used[k], i)
-					}
+		r.row0 = row
+		r.observeSlopes(slopes, row, theta)
+		// An observable usually depends on few states and parameters.
+		for k := range used {
+			used[k] = used[k][:0]
+			for i, v := range slopes[k*(d+p):][:d+p] {
+				if v != 0 {
+					used[k] = append(used[k], i)
 				}
 			}
 		}
+		moves := moved
 		for n := range m {
 			dx := still
 			if len(moves) > 0 && moves[0] == n {
 				k := len(moved) - len(moves)
 				dx, moves = states[k*len(r.state)+row*d:][:d], moves[1:]
-			}
-			to := dst[row*c*m+n:]
-			if r.x.ObserveSlopes == nil {
-				r.slope(to, m, row, x, dx, theta, dtheta[n*p:(n+1)*p])
-				continue
 			}
 			for k := range c {
 				var sum float64
@@ -161,53 +148,8 @@ func (r *Part) expected(dst, theta, dtheta []float64, m int, moved []int, states
 						sum += v * dtheta[n*p+i-d]
 					}
 				}
-				to[k*m] = sum
+				dst[(row*c+k)*m+n] = sum
 			}
 		}
-	}
-}
-
-// slope writes to every `stride`-th element.
-func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
-	r.row0 = row
-	c := len(r.errors)
-	if r.x.Observe == nil {
-		for k, i := range r.pick {
-			dst[k*stride] = dx[i]
-		}
-		return
-	}
-	most, tiny := 0.0, false // the largest relative change; whether something tiny changes
-	reach := func(x, dx []float64) {
-		floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
-		for k, v := range dx {
-			if v != 0 {
-				most = max(most, math.Abs(v)/max(math.Abs(x[k]), floor))
-				tiny = tiny || math.Abs(x[k]) < floor
-			}
-		}
-	}
-	reach(x, dx)
-	reach(theta, dtheta)
-	if most == 0 {
-		for k := range c {
-			dst[k*stride] = 0
-		}
-		return
-	}
-	y, th := make([]float64, len(x)), make([]float64, len(theta))
-	move := func(out []float64, h float64) {
-		for k := range x {
-			y[k] = x[k] + h*dx[k]
-		}
-		for k := range theta {
-			th[k] = theta[k] + h*dtheta[k]
-		}
-		r.x.Observe(out, r.x.Data.T[row], y, th)
-	}
-	if tiny {
-		r.differ.shrink(dst, stride, 1/most, move)
-	} else {
-		r.differ.central(dst, stride, 1/most, move)
 	}
 }

@@ -26,7 +26,7 @@ func (s *Surface) Settle(x []float64, value float64) float64 {
 	for range rounds {
 		if !known {
 			s.locate()
-			if !s.differentiate(x, false) || !s.assemble(&point) || point.U != nil {
+			if !s.observed(x) || !s.assemble(&point) || point.U != nil {
 				break
 			}
 			known = true

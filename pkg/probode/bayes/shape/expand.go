@@ -30,18 +30,14 @@ func (s *Surface) Expand(p *Point) bool {
 		return false
 	}
 	s.locate()
-	return s.differentiate(p.X, true) && s.assemble(p)
+	return s.differentiate(p.X) && s.assemble(p)
 }
 
-// differentiate computes derivatives at the last x, unless `all` only those of
-// coordinates that occur in no equation.
-func (s *Surface) differentiate(x []float64, all bool) bool {
-	if !all && s.observed(x) {
-		return true
-	}
+// differentiate computes derivatives at the last x by differences.
+func (s *Surface) differentiate(x []float64) bool {
 	var plus, minus []float64
 	for k, at := range x {
-		if s.Progress != nil && all {
+		if s.Progress != nil {
 			s.Progress(k, len(x))
 		}
 		h := s.Steps[k]
@@ -60,7 +56,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 			for i := range s.parts {
 				p, r := &s.parts[i], s.e.Part(i)
 				m, found := slices.BinarySearch(p.cols, k)
-				if !found || p.solved[m] && !all {
+				if !found {
 					continue
 				}
 				if p.solved[m] {
@@ -80,7 +76,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 		}
 		var up, down bool
 		if plus, up = look(plus[:0], h); len(plus) == 0 && up {
-			continue // no requested derivative depends on it
+			continue // nothing depends on it
 		}
 		if minus = minus[:0]; !s.Forward || !up {
 			if minus, down = look(minus, -h); !down && !up {
@@ -90,7 +86,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 		for i := range s.parts {
 			p := &s.parts[i]
 			m, found := slices.BinarySearch(p.cols, k)
-			if !found || p.solved[m] && !all {
+			if !found {
 				continue
 			}
 			n, w := len(p.base), len(p.cols)
@@ -115,6 +111,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
+// observed computes the derivatives of coordinates that occur in no equation, at the last x.
 func (s *Surface) observed(x []float64) bool {
 	d := len(s.theta)
 	s.place(x)
@@ -166,7 +163,7 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 		p.before, p.was = append(p.before[:0], p.base...), append(p.was[:0], p.jac...)
 	}
 	s.locate()
-	if !s.differentiate(to, false) {
+	if !s.observed(to) {
 		return false
 	}
 	for i := range s.parts {
