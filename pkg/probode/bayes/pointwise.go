@@ -37,21 +37,11 @@ func (e *Density) Explain(theta, xi []float64) error {
 	return nil
 }
 
-// LogLikelihoodOf returns the log likelihood for given expected values. The argument
-// `fit` holds the expected values, in the order of Expected. Unknown parameters of the
-// likelihoods, such as σ, are taken from theta.
-func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
-	e.pointwise(e.terms, fit, theta)
-	var sum float64
-	for _, lp := range e.terms {
-		sum += lp
-	}
-	return sum
-}
-
-// LogLikelihoodChange returns LogLikelihoodOf(to, theta) − LogLikelihoodOf(from, theta).
-// LogLikelihoodChange adds the differences for the individual data values, so the
-// rounding error is proportional to these differences, and not to the log likelihood.
+// LogLikelihoodChange returns the log likelihood for the expected values `to` minus that
+// for the expected values `from`, both in the order of Expected. Unknown parameters of the
+// likelihoods, such as σ, are taken from theta. LogLikelihoodChange adds the differences for
+// the individual data values, so the rounding error is proportional to these differences,
+// and not to the log likelihood.
 func (e *Density) LogLikelihoodChange(from, to, theta []float64) float64 {
 	e.pointwise(e.terms, from, theta)
 	before := slices.Clone(e.terms)

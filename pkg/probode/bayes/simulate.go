@@ -55,7 +55,10 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 	for i, r := range e.parts {
 		r.x = &q.Experiments[i]
 	}
-	ll = e.LogLikelihoodOf(e.fit, theta)
+	e.pointwise(e.terms, e.fit, theta)
+	for _, lp := range e.terms {
+		ll += lp
+	}
 	if math.IsNaN(ll) || math.IsInf(ll, 0) {
 		return nil, nil, 0, errors.New("the density of the data is zero under the model that generated them")
 	}
