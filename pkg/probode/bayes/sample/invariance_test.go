@@ -297,9 +297,9 @@ func TestInvariance(t *testing.T) {
 		k.walk = c.rule
 		check("θ | ξ"+c.name, joined(), noise(k.state, func() { k.moveTheta(nil) }), c.sound)
 		check("pcn"+c.name, joined(), noise(k.state, func() { k.Step(nil) }), c.sound)
-		check("ξ | θ", joined(), noise(k.state, k.crank), true)
+		check("ξ | θ", joined(), noise(k.state, k.moveXi), true)
 		k.joint = c.rule
-		check("joint"+c.name, joined(), noise(k.state, k.moveBoth), c.sound)
+		check("joint"+c.name, joined(), noise(k.state, func() { k.turn = 1; k.moveXi() }), c.sound)
 		for turn := range 2 {
 			check("pcn with joint"+c.name, joined(), noise(k.state, func() { k.turn = turn; k.Step(nil) }), c.sound)
 		}

@@ -147,45 +147,22 @@ func (k *pcn) moveXi() {
 	if k.joint != nil {
 		k.turn = 1 - k.turn
 	}
+	logq, tuned := 0.0, &k.beta
 	if k.joint == nil || k.turn == 1 {
-		k.crank()
+		copy(k.proposed.u, k.u)
+		k.chance.perturb(k.next, k.xi, k.beta.step, k.latent)
 	} else {
-		k.moveBoth()
+		tuned = &k.b
+		logq = k.joint.propose(k.proposed.u, k.u, k.next, k.xi, k.b.step, k.chance, k.latent)
 	}
-	k.left--
-}
-
-// crank makes a pCN move of ξ with θ fixed.
-func (k *pcn) crank() {
-	k.chance.perturb(k.next, k.xi, k.beta.step, k.latent)
-	ll, err := k.e.LogLikelihood(k.theta, k.next)
-	k.stats.Latent.Proposed++
-	ratio := ll - k.ll
-	if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
-		k.stats.Latent.Failed++
-		ratio = math.Inf(-1)
-	}
-	accepted := k.chance.accept(ratio, k.latent)
-	if accepted {
-		k.stats.Latent.Accepted++
-		k.xi, k.next, k.ll = k.next, k.xi, ll
-		k.keepFit()
-	}
-	if k.left > 0 {
-		k.beta.learn(accepted)
-	}
-}
-
-// moveBoth makes a joint move of θ and ξ.
-func (k *pcn) moveBoth() {
-	logq := k.joint.propose(k.proposed.u, k.u, k.next, k.xi, k.b.step, k.chance, k.latent)
 	accepted, _ := k.decide(logq, k.next, &k.stats.Latent, k.latent)
 	if accepted {
 		k.xi, k.next = k.next, k.xi
 	}
 	if k.left > 0 {
-		k.b.learn(accepted)
+		tuned.learn(accepted)
 	}
+	k.left--
 }
 
 // tunedStep holds a step size that is tuned during the run. The logarithm of the step size is

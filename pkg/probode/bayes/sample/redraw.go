@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -45,15 +44,12 @@ func (k *redraw) Step(rng *rand.Rand) {
 	}
 	k.chance.draw(k.xi, k.latent)
 	k.stats.Latent.Proposed++
-	ll, err := k.e.LogLikelihood(k.theta, k.xi)
-	if err != nil || math.IsNaN(ll) {
-		// The likelihood, which is φ[k+1,k+1] in Teymur et al. (2018), is set to zero.
-		// The next move whose likelihood can be evaluated is therefore accepted.
+	// If the likelihood, which is φ[k+1,k+1] in Teymur et al. (2018), is unknown, renew sets
+	// it to zero.
+	if !k.renew() {
 		k.stats.Latent.Failed++
-		k.ll = math.Inf(-1)
 		return
 	}
 	k.stats.Latent.Accepted++
-	k.ll = ll
-	k.keepFit()
+	k.keepFit() // also where the likelihood is zero
 }

@@ -158,17 +158,19 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// renew recomputes the likelihood at the current θ. If the likelihood at the current θ is
-// zero or unknown, the next move to a point with a positive posterior density is
+// renew recomputes the likelihood at the current θ and ξ, and reports whether it is known.
+// If it is zero or unknown, the next move to a point with a positive posterior density is
 // accepted.
-func (s *state) renew() {
-	ll, err := s.like(s.theta, nil)
-	if err != nil || math.IsNaN(ll) {
+func (s *state) renew() bool {
+	ll, err := s.like(s.theta, s.xi)
+	known := err == nil && !math.IsNaN(ll)
+	if !known {
 		ll = math.Inf(-1)
 	}
 	if s.ll = ll; !math.IsInf(ll, -1) {
 		s.keepFit()
 	}
+	return known
 }
 
 // Position returns θ.
