@@ -119,7 +119,7 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, err
 func newBDF(m BDF, p *probode.Problem, g *probode.Grid) (*bdf, error) {
 	b := &bdf{method: m, first: m.start(), choosing: m.Steps == 0 && g == nil}
 	var err error
-	if b.implicit, err = newImplicit(p, &collocation{stages: 1, a: [][]float64{{1}}, c: []float64{0}, b: []float64{1}, d: []float64{1},
+	if b.implicit, err = newImplicit(p, &collocation{stages: 1, a: [][]float64{{1}}, c: []float64{0}, d: []float64{1},
 		modes: []mode{{re: 1, left: []complex128{1}, right: []complex128{1}}}}); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func newBDF(m BDF, p *probode.Problem, g *probode.Grid) (*bdf, error) {
 		b.first = 0
 	}
 	if b.first > 0 {
-		if b.start, err = newImplicit(p, radau3()); err != nil {
+		if b.start, err = newImplicit(p, radau3); err != nil {
 			return nil, err
 		}
 	}

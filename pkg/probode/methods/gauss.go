@@ -43,9 +43,9 @@ func (m Gauss) Order() int                { return 2 * m.stages() }
 func (m Gauss) Noise(d int) probode.Noise { return additive(d, m.Order()) }
 
 func (m Gauss) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, error) {
-	table, damping := gauss1(), radau2()
+	table, damping := gauss1, radau2
 	if m.stages() == 2 {
-		table, damping = gauss2(), radau3()
+		table, damping = gauss2, radau3
 	}
 	s, err := newImplicit(p, table)
 	if err != nil {

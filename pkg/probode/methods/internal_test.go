@@ -24,7 +24,7 @@ func mustUniform(t *testing.T, p *probode.Problem, h float64) *probode.Grid {
 func TestErrorWeights(t *testing.T) {
 	root := math.Sqrt(6)
 	for j, want := range []float64{-(13 + 7*root) / 3, (-13 + 7*root) / 3, -1. / 3} {
-		if e := radau3().e[j]; math.Abs(e-want) > 1e-13 {
+		if e := radau3.e[j]; math.Abs(e-want) > 1e-13 {
 			t.Errorf("weight %d is %.15g, want %.15g", j, e, want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestBDFCoefficients(t *testing.T) {
 // stages and with one for each, also with a band.
 func TestReverseStagesDirectly(t *testing.T) {
 	for _, p := range []*probode.Problem{problems.VanDerPol(5), problems.Brusselator(5), problems.HIRES()} {
-		for m, table := range []*collocation{radau3(), radau2(), gauss2()} {
+		for m, table := range []*collocation{radau3, radau2, gauss2} {
 			h := (p.Span[1] - p.Span[0]) / 2000
 			s, err := newImplicit(p, table)
 			if err != nil {

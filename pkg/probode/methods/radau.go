@@ -65,9 +65,9 @@ func (m Radau) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, e
 }
 
 func (m Radau) filtered(p *probode.Problem) (*filtered, error) {
-	table := radau3()
+	table := radau3
 	if m.stages() == 2 {
-		table = radau2()
+		table = radau2
 	}
 	s, err := newImplicit(p, table)
 	if err != nil {
