@@ -169,17 +169,21 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 		return nil, err
 	}
 	if p.Hybrid != nil {
-		return p.bindHybrid(a.Tolerance, func(q *Problem, t Tolerance) (Path, error) {
-			b := a
-			b.Tolerance = t
-			return b.Bind(ctx, s, q, at, times)
-		})
+		return a.bindHybrid(ctx, m, p, at, times)
 	}
+	path, err := a.bind(ctx, m, p, at, times)
+	if err != nil {
+		return nil, err
+	}
+	return path, nil
+}
+
+func (a Adaptive) bind(ctx context.Context, m Method, p *Problem, at, times []float64) (*adaptivePath, error) {
 	path := &adaptivePath{p: p, m: m, set: a.frozen(p), times: times}
 	if err := path.place(at); err != nil {
 		return nil, err
 	}
-	if err := path.States(ctx, make([]float64, len(times)*p.Dim()), at, nil); err != nil {
+	if err := path.States(ctx, make([]float64, len(times)*p.visible()), at, nil); err != nil {
 		return nil, err
 	}
 	path.sizes = slices.Clone(path.c.yard.Scale)
@@ -227,15 +231,15 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 // if F is not finite, or if ctx is done. States does not run the method again if the last
 // run was at the same θ.
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
-	d := s.p.Dim()
-	if len(dst) != len(s.times)*d {
-		panic(fmt.Sprintf("probode: dst has length %d: want %d times × %d components", len(dst), len(s.times), d))
+	d, shown := s.p.Dim(), s.p.visible()
+	if len(dst) != len(s.times)*shown {
+		panic(fmt.Sprintf("probode: dst has length %d: want %d times × %d components", len(dst), len(s.times), shown))
 	}
 	if err := s.run(ctx, theta); err != nil {
 		return err
 	}
 	for n, i := range s.index {
-		copy(row(dst, n, d), row(s.c.hit, i, d))
+		copy(row(dst, n, shown), row(s.c.hit, i, d))
 	}
 	return nil
 }

@@ -287,7 +287,7 @@ func (c *controller) smooth(before []float64) bool {
 	f, g := make([]float64, len(before)), make([]float64, len(before))
 	c.p.F(f, c.at, before, c.theta)
 	c.p.F(g, c.at, c.x, c.theta)
-	for k := range cmp.Or(c.given.shown, len(before)) {
+	for k := range c.given.visible() {
 		if !(math.Abs(c.x[k]-before[k]) <= small*max(math.Abs(before[k]), c.yard.Peak[k])) || !(math.Abs(f[k]-g[k]) <= small*max(math.Abs(f[k]), math.Abs(g[k]))) {
 			return false
 		}

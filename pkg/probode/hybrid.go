@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,8 @@ func (p *Problem) SolveHybrid(t Tolerance, solve func(q *Problem, t Tolerance) e
 	return err
 }
 
-// branches returns p without Hybrid, and Hybrid with the span and the parameters of p.
+// branches returns p without Hybrid, and Hybrid with the span and the parameters of p. Paths
+// of Hybrid show only the components of p.
 func (p *Problem) branches() (plain, hybrid *Problem) {
 	q, h := *p, *p.Hybrid
 	q.Hybrid, q.jumps = nil, true
@@ -37,32 +39,8 @@ func (p *Problem) branches() (plain, hybrid *Problem) {
 	return &q, &h
 }
 
-// bindHybrid returns a Path that computes the solution of p by solving the problem
-// p.Hybrid. bind must return a Path for the problem q and the tolerance t, and this Path
-// must be able to solve problems with Triggers. For some values of θ there may be
-// infinitely many events, as in a model of a thermostat without hysteresis. If there are
-// infinitely many events, the Path ignores p.Hybrid, and provides no derivatives.
-func (p *Problem) bindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
-	plain, hybrid := p.branches()
-	h := &hybridPath{d: plain.Dim(), all: hybrid.Dim(), plain: func() (Path, error) { return bind(plain, t) }}
-	path, err := bind(hybrid, t.wide(hybrid.Dim()))
-	switch {
-	case err == nil:
-		h.path = path
-	case endless(err) != nil:
-		h.cause = endless(err)
-		if path, err = h.plain(); err != nil {
-			return nil, because(err, h.cause)
-		}
-		h.other = path
-	default:
-		return nil, err
-	}
-	if _, ok := path.(Holdable); ok {
-		return &holdableHybrid{*h}, nil
-	}
-	return h, nil
-}
+// visible returns the number of components that paths of p show.
+func (p *Problem) visible() int { return cmp.Or(p.shown, p.Dim()) }
 
 // endless returns the EndlessError that err wraps, or nil if err wraps no such error.
 func endless(err error) (e *trigger.EndlessError) {
@@ -81,124 +59,86 @@ func because(err error, e *trigger.EndlessError) error {
 	return fmt.Errorf("f jumps again and again near t = %.6g, because %s keeps changing: want two thresholds, or a smooth function (%w)", e.Time, strings.TrimPrefix(e.Name, "event "), err)
 }
 
-// A hybridPath returns only the first d components of the states of another Path.
+// A hybridPath computes the solution of a problem by solving its Hybrid or, where Hybrid
+// has infinitely many events, by solving the problem itself.
 type hybridPath struct {
-	path   Path                  // nil if events follow one another without end at the θ of Bind
-	cause  *trigger.EndlessError // says where they do so; nil if `path` is not nil
-	d, all int
-	states []float64
-	plain  func() (Path, error) // binds the problem itself
-	other  Path                 // bound by plain; nil if it was not needed
-	work   int
+	bind  func(ctx context.Context, k int) (*adaptivePath, error)
+	paths [2]*adaptivePath      // of Hybrid and of the problem itself, nil until they are needed
+	cause *trigger.EndlessError // why no path of Hybrid could be bound; nil if one could
+	work  int
+}
+
+// bindHybrid binds a to the problem p, which has a Hybrid.
+func (a Adaptive) bindHybrid(ctx context.Context, m Method, p *Problem, at, times []float64) (Path, error) {
+	plain, hybrid := p.branches()
+	h := &hybridPath{bind: func(ctx context.Context, k int) (*adaptivePath, error) {
+		if k == 1 {
+			return a.bind(ctx, m, plain, at, times)
+		}
+		b := a
+		b.Tolerance = a.wide(hybrid.Dim())
+		return b.bind(ctx, m, hybrid, at, times)
+	}}
+	if err := h.either(ctx, func(*adaptivePath) error { return nil }); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// either calls do with the path of Hybrid and, if there are infinitely many events, with
+// the path of the problem itself.
+func (h *hybridPath) either(ctx context.Context, do func(path *adaptivePath) error) error {
+	cause := h.cause
+	if cause == nil {
+		err := h.on(ctx, 0, do)
+		if cause = endless(err); cause == nil {
+			return err
+		}
+		if h.paths[0] == nil {
+			h.cause = cause
+		}
+	}
+	return because(h.on(ctx, 1, do), cause)
+}
+
+func (h *hybridPath) on(ctx context.Context, k int, do func(path *adaptivePath) error) (err error) {
+	if h.paths[k] == nil {
+		if h.paths[k], err = h.bind(ctx, k); err != nil {
+			return err
+		}
+	}
+	return do(h.paths[k])
 }
 
 func (h *hybridPath) NoiseLen() int { return 0 }
 func (h *hybridPath) Work() int     { return h.work }
 
-func (h *hybridPath) clone() hybridPath {
+func (h *hybridPath) Clone() Path {
 	c := *h
-	c.states = nil
-	for _, p := range []*Path{&c.path, &c.other} {
-		if *p != nil {
-			*p = (*p).Clone()
+	for k, p := range h.paths {
+		if p != nil {
+			c.paths[k] = p.Clone().(*adaptivePath)
 		}
 	}
-	return c
-}
-
-func (h *hybridPath) Clone() Path {
-	c := h.clone()
 	return &c
 }
 
-// wide returns a slice with space for all components of the states of h.path; the
-// argument dst has space for only the first d components.
-func (h *hybridPath) wide(dst []float64) []float64 {
-	if n := len(dst) / h.d * h.all; len(h.states) != n {
-		h.states = make([]float64, n)
-	}
-	return h.states
-}
-
-// The slice `from` contains states with h.all components. narrow copies the first d
-// components of each state to dst.
-func (h *hybridPath) narrow(dst, from []float64) {
-	for n := range len(dst) / h.d {
-		copy(row(dst, n, h.d), row(from, n, h.all)[:h.d])
-	}
-}
-
-func (h *hybridPath) States(ctx context.Context, dst, theta, xi []float64) (err error) {
+func (h *hybridPath) States(ctx context.Context, dst, theta, xi []float64) error {
 	h.work = 0
-	cause := h.cause
-	if h.path != nil {
-		all := h.wide(dst)
-		err = h.path.States(ctx, all, theta, xi)
-		h.work = h.path.Work()
-		if err == nil {
-			h.narrow(dst, all)
-		}
-		if cause = endless(err); cause == nil {
-			return err
-		}
-	}
-	if h.other == nil {
-		if h.other, err = h.plain(); err != nil {
-			return because(err, cause)
-		}
-	}
-	err = h.other.States(ctx, dst, theta, xi)
-	h.work += h.other.Work()
-	return because(err, cause)
+	return h.either(ctx, func(path *adaptivePath) error {
+		err := path.States(ctx, dst, theta, xi)
+		h.work += path.Work()
+		return err
+	})
 }
-
-// holdableHybrid is a hybridPath whose Path is Holdable.
-type holdableHybrid struct{ hybridPath }
-
-func (h *holdableHybrid) Clone() Path { return &holdableHybrid{h.clone()} }
 
 // Hold returns a Path that provides derivatives, unless there are infinitely many events.
-func (h *holdableHybrid) Hold(ctx context.Context, theta []float64) (path Path, err error) {
-	cause := h.cause
-	if h.path != nil {
-		if path, err = h.path.(Holdable).Hold(ctx, theta); err == nil {
-			return &smoothHybrid{hybridPath{path: path, d: h.d, all: h.all, plain: h.plain}}, nil
+func (h *hybridPath) Hold(ctx context.Context, theta []float64) (held Path, err error) {
+	err = h.either(ctx, func(path *adaptivePath) (err error) {
+		if held, err = path.Hold(ctx, theta); err == nil && path == h.paths[1] {
+			held = struct{ Path }{held} // its other methods would give wrong derivatives
 		}
-		if cause = endless(err); cause == nil {
-			return nil, err
-		}
-	}
-	if path, err = h.plain(); err == nil {
-		path, err = path.(Holdable).Hold(ctx, theta)
-	}
-	if err != nil {
-		return nil, because(err, cause)
-	}
-	return struct{ Path }{path}, nil // its other methods would give wrong derivatives
-}
-
-// smoothHybrid is a hybridPath whose Path is a locatedPath.
-type smoothHybrid struct{ hybridPath }
-
-func (h *smoothHybrid) Clone() Path { return &smoothHybrid{h.clone()} }
-
-// Tangents implements Tangential.
-func (h *smoothHybrid) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
-	all, moves := h.wide(dst), make([]float64, len(ddst)/h.d*h.all)
-	if err := h.path.(Tangential).Tangents(ctx, all, moves, theta, dtheta, xi); err != nil {
 		return err
-	}
-	h.work = h.path.Work()
-	h.narrow(dst, all)
-	h.narrow(ddst, moves)
-	return nil
-}
-
-// Gradient implements Reversible.
-func (h *smoothHybrid) Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error {
-	all := make([]float64, len(w)/h.d*h.all)
-	for n := range len(w) / h.d {
-		copy(row(all, n, h.all), row(w, n, h.d))
-	}
-	return h.path.(Reversible).Gradient(ctx, g, all, theta, xi)
+	})
+	return held, err
 }

@@ -46,7 +46,8 @@ import (
 // Interpolator can be used only for the path that its own Solver computed last.
 type Interpolator struct {
 	g       *Grid
-	d       int
+	d       int // of the state
+	shown   int // the components of the interpolated states: see Problem.Hybrid
 	degree  int
 	times   []float64
 	first   []int
@@ -62,7 +63,7 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	if times == nil {
 		times = g.t
 	}
-	p := &Interpolator{g: g, d: s.d, degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
+	p := &Interpolator{g: g, d: s.d, shown: s.p.visible(), degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
 	for n, t := range times {
 		// near allows for two rounding errors of t and two of the grid times, in addition to
 		// 10⁻⁹ h.
@@ -122,19 +123,19 @@ func (p *Interpolator) place(n int) {
 // is component k at the time with index n. At panics if the length of an argument is
 // wrong.
 func (p *Interpolator) At(dst, z []float64) {
-	if len(dst) != len(p.first)*p.d {
-		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, one number for each time and component", len(dst), len(p.first), p.d))
+	if len(dst) != len(p.first)*p.shown {
+		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, one number for each time and component", len(dst), len(p.first), p.shown))
 	}
 	for n := range p.first {
-		p.Row(row(dst, n, p.d), z, n)
+		p.Row(row(dst, n, p.shown), z, n)
 	}
 }
 
 // Row writes to dst the state of the path z at the time with index n. The length of dst
 // must be d.
 func (p *Interpolator) Row(dst, z []float64, n int) {
-	if len(dst) != p.d || len(z) != len(p.g.t)*p.d {
-		panic(fmt.Sprintf("probode: dst and z have lengths %d and %d: want %d and %d", len(dst), len(z), p.d, len(p.g.t)*p.d))
+	if len(dst) != p.shown || len(z) != len(p.g.t)*p.d {
+		panic(fmt.Sprintf("probode: dst and z have lengths %d and %d: want %d and %d", len(dst), len(z), p.shown, len(p.g.t)*p.d))
 	}
 	if p.g.moving {
 		p.place(n)
@@ -146,7 +147,7 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 	}
 	clear(dst)
 	for j, c := range w {
-		for k, v := range row(z, i+j, p.d) {
+		for k, v := range row(z, i+j, p.d)[:len(dst)] {
 			dst[k] += c * v
 		}
 	}
@@ -168,12 +169,12 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // ddst holds the derivatives at fixed times. The argument `dt` holds the derivatives of
 // the grid times. All derivatives are directional derivatives with respect to θ.
 func (p *Interpolator) still(ddst, z, dt []float64) {
-	rate := make([]float64, p.d)
+	rate := make([]float64, p.shown)
 	for n := range p.first {
 		p.each(n, func(i int, w float64) {
 			if dt[i] != 0 {
 				p.rate(rate, z, n, i)
-				vector.AddScaled(row(ddst, n, p.d), -w*dt[i], rate)
+				vector.AddScaled(row(ddst, n, p.shown), -w*dt[i], rate)
 			}
 		})
 	}
@@ -196,15 +197,15 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 // is not nil, the method also adds to dt the gradient with respect to the grid times.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
-		p.slope = make([]float64, p.d)
+		p.slope = make([]float64, p.shown)
 	}
 	for n := range p.first {
-		from := row(w, n, p.d)
+		from := row(w, n, p.shown)
 		if vector.Zero(from) {
 			continue
 		}
 		p.each(n, func(i int, c float64) {
-			vector.AddScaled(row(dz, i, p.d), c, from)
+			vector.AddScaled(row(dz, i, p.d)[:p.shown], c, from)
 			if dt != nil {
 				p.rate(p.slope, z, n, i)
 				dt[i] -= c * vector.Dot(from, p.slope)
