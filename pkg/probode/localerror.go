@@ -128,37 +128,32 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 }
 
 // eachLocal calls do with the local error of each step of the classical path.
-func (s *Solver) eachLocal(errs func([]float64, *Step) error, theta []float64, do func(i int, local, x, next []float64)) (err error) {
-	z := make([]float64, s.PathLen())
-	if err := s.Solve(z, theta, nil); err != nil {
+func (s *Solver) eachLocal(errs func([]float64, *Step) error, theta []float64, do func(i int, local, x, next []float64)) error {
+	s.follower = &localRun{s, make([]float64, s.d), errs, do}
+	defer func() { s.follower = nil }()
+	return s.Solve(make([]float64, s.PathLen()), theta, nil)
+}
+
+// A localRun estimates local errors while a Solver computes a path.
+type localRun struct {
+	s     *Solver
+	local []float64
+	errs  func(dst []float64, s *Step) error
+	do    func(i int, local, x, next []float64)
+}
+
+func (l *localRun) start([]float64)                          {}
+func (l *localRun) jump(_, _ int, _, _ []float64, _ float64) {}
+
+func (l *localRun) step(i, _ int, z, theta, _ []float64) error {
+	one := l.s.at(i, z, theta)
+	if one.T == one.End {
+		return nil
+	}
+	x, next := one.X, one.Next
+	if err := l.errs(l.local, one); err != nil {
 		return err
 	}
-	local := make([]float64, s.d)
-	at := s.p.Span[0]
-	defer s.p.recovered(&err, &at, nil, theta)
-	for j := range s.g.seg {
-		seg := &s.g.seg[j]
-		if seg.from == seg.to || s.g.t[seg.from] == s.g.t[seg.to] {
-			continue
-		}
-		s.now.Interval = seg.now
-		if err := s.begin(seg.from, z, theta); err != nil {
-			return s.Fail(seg.from, theta, row(z, seg.from, s.d), err)
-		}
-		for i := seg.from; i < seg.to; i++ {
-			one := s.at(i, z, theta)
-			x, next := one.X, one.Next
-			if at = one.T; s.stop.Ended() {
-				return s.Fail(i, theta, x, s.cause())
-			}
-			if err := s.step.Step(one); err != nil {
-				return s.Fail(i, theta, x, err)
-			}
-			if err := errs(local, one); err != nil {
-				return s.Fail(i, theta, x, err)
-			}
-			do(i, local, x, next)
-		}
-	}
+	l.do(i, l.local, x, next)
 	return nil
 }

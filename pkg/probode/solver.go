@@ -58,6 +58,15 @@ type Solver struct {
 
 	tangents *tangentRun // of SolveTangents
 	reverse  *reverseRun // of Gradient
+	follower follower    // of the current path; nil if there is none
+}
+
+// A follower computes something along a path. Its functions are called before the first
+// step, after each step, and before each jump.
+type follower interface {
+	start(theta []float64)
+	step(i, seg int, z, theta, xi []float64) error
+	jump(j, i int, x, theta []float64, t float64)
 }
 
 // NewSolver returns a Solver for p with the method m on the grid g. The argument `alpha`
@@ -140,7 +149,7 @@ func (s *Solver) regrid(g *Grid) error {
 // is bound to a context, the clone is bound to the same context.
 func (s *Solver) Clone() *Solver {
 	c := *s
-	c.tangents, c.reverse = nil, nil
+	c.tangents, c.reverse, c.follower = nil, nil, nil
 	if err := c.on(s.g); err != nil {
 		panic("probode: " + err.Error()) // s was made with the same arguments
 	}
@@ -357,12 +366,8 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	}
 	defer s.guard.End()
 	n := s.normals()
-	tangents := s.tangents
-	if tangents != nil && !tangents.live {
-		tangents = nil
-	}
-	if tangents != nil {
-		tangents.start(theta)
+	if s.follower != nil {
+		s.follower.start(theta)
 	}
 	for j := s.g.segment(from); i < to; j++ {
 		seg := &s.g.seg[j]
@@ -379,14 +384,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			if s.stop.Ended() {
 				return s.Fail(i, theta, row(z, i, d), s.cause())
 			}
-			if tangents != nil {
-				err = s.advanceTangents(z, i, j, n, theta, xi)
-				if err == nil {
-					i++
-				}
-			} else {
-				i, err = s.advance(z, i, end, n, theta, xi)
-			}
+			i, err = s.advance(z, i, end, j, n, theta, xi)
 			if err != nil || !s.guard.Pass(s.g.t[i], row(z, i, d)) {
 				if met := s.guard.Met(); met != "" {
 					err = fmt.Errorf("%w: %s", ErrField, met)
@@ -398,8 +396,8 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		}
 		if i < to { // the event after the segment
 			copy(row(z, i+1, d), row(z, i, d))
-			if tangents != nil {
-				tangents.jump(j, i, row(z, i, d), theta, s.g.t[i])
+			if s.follower != nil {
+				s.follower.jump(j, i, row(z, i, d), theta, s.g.t[i])
 			}
 			if e := s.g.events[j]; e.inside && e.event.Jump != nil {
 				e.event.Jump(row(z, i+1, d), s.g.t[i], theta)
@@ -420,12 +418,12 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	return nil
 }
 
-// advance takes one step or, if the Stepper can take several steps in one call, several
-// steps with an index below the argument `end`. The result is the index of the next step,
-// or of the step that failed.
-func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
+// advance takes one step of segment seg or, if the Stepper can take several steps in one
+// call, several steps with an index below the argument `end`. The result is the index of
+// the next step, or of the step that failed.
+func (s *Solver) advance(z []float64, i, end, seg, n int, theta, xi []float64) (int, error) {
 	local := s.scaling == ScaleLocal
-	if s.step.Run != nil && s.g.h > 0 && (xi == nil || local || s.fixed && i >= s.quiet) {
+	if s.step.Run != nil && s.g.h > 0 && s.follower == nil && (xi == nil || local || s.fixed && i >= s.quiet) {
 		const most = 32 // steps between two checks of the context
 		to := min(end, i+most)
 		s.part = Run{T: s.g.t[i : to+1], H: s.g.h, Z: z[i*s.d : (to+1)*s.d], Theta: theta}
@@ -438,19 +436,14 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 		taken, err := s.step.Run(&s.part)
 		return i + taken, err
 	}
-	if err := s.single(z, i, n, theta, xi); err != nil {
+	err := s.single(z, i, n, theta, xi)
+	if err == nil && s.follower != nil {
+		err = s.follower.step(i, seg, z, theta, s.normalsOf(xi, i, n))
+	}
+	if err != nil {
 		return i, err
 	}
 	return i + 1, nil
-}
-
-// advanceTangents takes step i of segment seg, and computes the derivative of the new
-// state.
-func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64) error {
-	if err := s.single(z, i, n, theta, xi); err != nil {
-		return err
-	}
-	return s.tangents.step(i, seg, z, theta, s.normalsOf(xi, i, n))
 }
 
 // normalsOf returns the normal variates of step i, or nil if the step has no noise. The

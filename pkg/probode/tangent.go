@@ -88,7 +88,9 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	if s.tangents == nil || s.tangents.M != m {
 		s.tangents = newTangentRun(s, m)
 	}
-	return s.exists(func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
+	s.tangents.dz, s.tangents.Theta, s.follower = dz, dtheta, s.tangents
+	defer func() { s.follower = nil }()
+	return s.exists(func() error { return s.Solve(z, theta, xi) }, dz)
 }
 
 // apart returns an error if two events happen at the same time, up to rounding, but θ moves
@@ -156,14 +158,6 @@ func (s *Solver) exists(compute func() error, to ...[]float64) error {
 	return nil
 }
 
-// runTangents does the same as run(), and also computes derivatives.
-func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
-	w := s.tangents
-	w.dz, w.Theta, w.live = dz, dtheta, true
-	defer func() { w.live = false }() // even if a length is wrong and run panics
-	return s.run(z, nil, theta, xi, 0, s.Steps())
-}
-
 // differences does the same as SolveTangents for a Stepper without Differentiate.
 func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	rows := make([]float64, len(dz))
@@ -218,7 +212,6 @@ func reachOf(theta, along []float64) float64 {
 type tangentRun struct {
 	Tangents
 	s     *Solver
-	live  bool
 	dz    []float64
 	next  []float64 // M×d
 	marks []float64 // derivatives of the times of events, in order of time, a row of M each
