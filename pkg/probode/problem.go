@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/field"
-	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A Problem is an initial value problem with parameters θ,
@@ -142,7 +141,8 @@ type Bandwidth struct {
 	Lower, Upper int // kl, ku ≥ 0
 }
 
-// Field returns f with its derivatives.
+// Field returns f with its derivatives, as methods use it: see field.NewLinearizer and
+// field.NewDifferentiator.
 func (p *Problem) Field() *field.Field {
 	d := p.Dim()
 	f := &field.Field{F: p.F, FJ: p.FJ, FTheta: p.FTheta, Pullback: p.Pullback, Dim: d, Params: len(p.Theta),
@@ -164,25 +164,6 @@ func (p *Problem) Wrapped(w field.Wrap) *Problem {
 	}
 	return &q
 }
-
-// NewLinearizer returns a Linearizer of f.
-func NewLinearizer(p *Problem) *field.Linearizer { return field.NewLinearizer(p.Field()) }
-
-// NewDifferentiator returns a Differentiator of f. For an implicit method `jacobian` should
-// be true, because the steps of the method need the Jacobian.
-func NewDifferentiator(p *Problem, jacobian bool) *field.Differentiator {
-	return field.NewDifferentiator(p.Field(), jacobian)
-}
-
-// NewJacobian returns a matrix of zeros for the Jacobian of p. The matrix is banded if
-// p.Band is set.
-func (p *Problem) NewJacobian() *linalg.Matrix { return p.Field().NewJacobian() }
-
-// CheckDense returns an error if the Jacobian has more than 4096² elements, or if an
-// implicit method would need more memory than there is. The argument `matrices` is the
-// number of d×d matrices that the method allocates. Elements outside Problem.Band are not
-// counted. An implicit method calls CheckDense before it allocates its matrices.
-func (p *Problem) CheckDense(matrices int) error { return p.Field().CheckDense(matrices) }
 
 // CheckJacobian compares FJ at (t, x, θ) with F and with finite differences of F: see
 // field.CheckJacobian.

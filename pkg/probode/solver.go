@@ -533,9 +533,9 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 	}
 	if !vector.Finite(s.f) {
 		e.Err = fmt.Errorf("%w: F is %s", ErrField, text.Vector(s.f))
-	} else if s.p.FJ != nil && s.p.CheckDense(2) == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
+	} else if s.p.FJ != nil && s.p.Field().CheckDense(2) == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
 		if s.jac == nil {
-			s.jac, s.lin = s.p.NewJacobian(), NewLinearizer(s.inside)
+			s.jac, s.lin = s.p.Field().NewJacobian(), field.NewLinearizer(s.inside.Field())
 		}
 		s.lin.FJ(s.f, s.jac, s.g.t[i+1], x, theta)
 		if !vector.Finite(s.f) || !vector.Finite(s.jac.A) {

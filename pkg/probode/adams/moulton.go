@@ -118,7 +118,7 @@ func newMoulton(m Moulton, p *probode.Problem, g *probode.Grid) (*moulton, error
 	if m.Steps < 0 || m.Steps > 4 {
 		return nil, fmt.Errorf("the number of steps is %d: want 0 to 4", m.Steps)
 	}
-	if err := p.CheckDense(2); err != nil {
+	if err := p.Field().CheckDense(2); err != nil {
 		return nil, err
 	}
 	past, err := newHistory(p, g, m.Steps)
@@ -127,7 +127,7 @@ func newMoulton(m Moulton, p *probode.Problem, g *probode.Grid) (*moulton, error
 	}
 	a := &moulton{history: past, lin: m.Linearize, tolerance: tolerance, steps: m.Steps,
 		beta: newTable(g, m.Steps, true), explicit: newTable(g, max(1, m.Steps), false),
-		eval: probode.NewLinearizer(p), jac: p.NewJacobian(), currentIsOld: p.Autonomous}
+		eval: field.NewLinearizer(p.Field()), jac: p.Field().NewJacobian(), currentIsOld: p.Autonomous}
 	a.lu = linalg.NewLU(a.jac)
 	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v} {
 		*v = make([]float64, a.d)
@@ -390,7 +390,7 @@ func (a *moulton) implicit(e *probode.ImplicitStep, s *probode.Step) error {
 		a.remember(i, s.X)
 	}
 	if e.J == nil {
-		e.J = a.p.NewJacobian()
+		e.J = a.p.Field().NewJacobian()
 	}
 	copy(e.J.A, a.jac.A)
 	e.Center = append(e.Center[:0], a.c...)

@@ -142,7 +142,7 @@ type slopes struct {
 
 func (m *history) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
-		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
+		m.slopes = &slopes{diff: field.NewDifferentiator(m.p.Field(), jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
 	}
 	if len(m.slopes.df[0]) != count*m.d {
 		for k := range m.slopes.df {

@@ -185,7 +185,8 @@ func (f *Field) NewJacobian() *linalg.Matrix {
 
 // CheckDense returns an error if ∂f/∂x has more than 4096² elements, with which one step of
 // an implicit method takes many seconds, or if the given number of d×d matrices needs more
-// memory than there is. Elements outside the band are not counted.
+// memory than there is. Elements outside the band are not counted. An implicit method calls
+// CheckDense before it allocates its matrices.
 func (f *Field) CheckDense(matrices int) error {
 	const most = 4096 * 4096
 	d, width := f.Dim, min(f.Dim, f.Lower+f.Upper+1)

@@ -166,7 +166,7 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 		fa: make([]float64, n), jac: make([]float64, w*m.order()*w)}
 	switch m.Jacobian {
 	case Full:
-		e.lin, e.matrix = probode.NewLinearizer(p), p.NewJacobian()
+		e.lin, e.matrix = field.NewLinearizer(p.Field()), p.Field().NewJacobian()
 	case Cubature:
 		e.regression = newRegression(d)
 	}

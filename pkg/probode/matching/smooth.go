@@ -14,6 +14,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/field"
 )
 
 // SmoothSettings holds the options of Smooth.
@@ -206,7 +207,7 @@ const fitSteps = 200
 // reports whether it has found a minimum.
 func (q *spline) fit(theta []float64) bool {
 	d, n := q.p.Dim(), len(q.c)
-	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()
+	lin, jac := field.NewLinearizer(q.p.Field()), q.p.Field().NewJacobian()
 	x, f := make([]float64, d), make([]float64, d)
 	// system returns the value of the criterion for the coefficients c. If info is not nil,
 	// the function also adds half of the gradient of the criterion to grad, and the Fisher

@@ -551,7 +551,7 @@ func (b *bdf) equation(e *probode.ImplicitStep, s *probode.Step) error {
 	}
 	e.Inv, e.Solved = 1/(b.gamma*b.h), true
 	if e.J == nil {
-		e.J = b.p.NewJacobian()
+		e.J = b.p.Field().NewJacobian()
 	}
 	copy(e.J.A, b.jac.A)
 	e.Center = append(e.Center[:0], s.X...)
@@ -640,7 +640,7 @@ type bdfTangent struct {
 func (b *bdf) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
 	if b.tangent == nil {
 		b.newTangent()
-		b.slopes = &bdfTangent{at: probode.NewDifferentiator(b.p, true)}
+		b.slopes = &bdfTangent{at: field.NewDifferentiator(b.p.Field(), true)}
 	}
 	w, i := b.slopes, b.now
 	if len(w.psi) != tg.M*b.d {

@@ -29,7 +29,7 @@ func (s *implicit) newton() *fullNewton {
 	}
 	e := &fullNewton{sort: make([]float64, n*d)}
 	for range n {
-		e.jac = append(e.jac, s.p.NewJacobian())
+		e.jac = append(e.jac, s.p.Field().NewJacobian())
 	}
 	if s.jac.Banded {
 		e.all = linalg.NewBanded(n*d, (s.jac.Lower+1)*n-1, (s.jac.Upper+1)*n-1)

@@ -268,7 +268,7 @@ func (r *rungeKutta) localError(dst []float64, s *probode.Step) error {
 func (r *rungeKutta) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
 	d, h := r.p.Dim(), s.H
 	if r.diff == nil {
-		r.diff, r.dstage = probode.NewDifferentiator(r.p, false), make([]float64, d)
+		r.diff, r.dstage = field.NewDifferentiator(r.p.Field(), false), make([]float64, d)
 	}
 	if r.dk == nil || len(r.dk[0]) != tg.M*d {
 		r.dk = make([][]float64, len(r.k))

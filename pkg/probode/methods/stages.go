@@ -82,10 +82,10 @@ type implicit struct {
 func newImplicit(p *probode.Problem, table *collocation) (*implicit, error) {
 	d, n := p.Dim(), table.stages
 	s := &implicit{p: p, table: table, d: d}
-	if err := p.CheckDense(2 + 2*len(table.modes)); err != nil {
+	if err := p.Field().CheckDense(2 + 2*len(table.modes)); err != nil {
 		return nil, err
 	}
-	s.eval, s.jac = probode.NewLinearizer(p), p.NewJacobian()
+	s.eval, s.jac = field.NewLinearizer(p.Field()), p.Field().NewJacobian()
 	s.factors = newFactors(table, s.jac)
 	for _, v := range []*[]float64{&s.f0, &s.w, &s.iw, &s.at} {
 		*v = make([]float64, d)

@@ -2,6 +2,7 @@ package methods
 
 import (
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -45,7 +46,7 @@ func (s *implicit) newTangent() {
 	n := s.table.stages * s.d
 	s.tangent = &tangent{g: make([]float64, n), f: make([]float64, n), z: make([]float64, n)}
 	for range s.table.stages {
-		s.tangent.at = append(s.tangent.at, probode.NewDifferentiator(s.p, true))
+		s.tangent.at = append(s.tangent.at, field.NewDifferentiator(s.p.Field(), true))
 	}
 }
 

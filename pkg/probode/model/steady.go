@@ -271,7 +271,7 @@ func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	if !q.Autonomous || n == 0 {
 		return nil
 	}
-	f, jac, slopes := make([]float64, d), q.NewJacobian(), make([]float64, d*n)
+	f, jac, slopes := make([]float64, d), q.Field().NewJacobian(), make([]float64, d*n)
 	q.FJ(f, jac.A, q.Span[0], x, theta)
 	q.FTheta(slopes, q.Span[0], x, theta)
 	unit, row := make([]float64, d), make([]float64, d) // sizes of the states and of the equations

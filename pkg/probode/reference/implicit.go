@@ -3,7 +3,7 @@ package reference
 import (
 	"math"
 
-	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -17,13 +17,13 @@ var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 // newImplicit returns the implicit rule, or nil if its matrices do not fit in memory.
 func (e *integration) newImplicit(run int) *rule {
 	d := e.p.Dim()
-	if e.p.CheckDense(4) != nil {
+	if e.p.Field().CheckDense(4) != nil {
 		return nil
 	}
 	r := newRule(implicit, implicitSubsteps, run)
 	e.implicitWork(r.work, r.n)
-	r.fj = probode.NewLinearizer(e.p)
-	r.jac = e.p.NewJacobian()
+	r.fj = field.NewLinearizer(e.p.Field())
+	r.jac = e.p.Field().NewJacobian()
 	r.lu = linalg.NewLU(r.jac)
 	r.delta = make([]float64, d)
 	if !e.p.Autonomous {

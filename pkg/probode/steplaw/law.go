@@ -114,7 +114,7 @@ func newLaw(from *probode.Stepper, p *probode.Problem, g *probode.Grid, one *pro
 	d := p.Dim()
 	s := &Law{problem: p, T: one.T, Z: slices.Clone(one.X),
 		Cov: mat.NewSymDense(d, nil), d: d, inv: m.Inv, known: m.Known, forecast: m.Forecast,
-		target: newTarget(p), eval: probode.NewLinearizer(p), moving: p.NewJacobian(), w: make([]float64, d)}
+		target: newTarget(p), eval: field.NewLinearizer(p.Field()), moving: p.Field().NewJacobian(), w: make([]float64, d)}
 	s.scratch = linalg.NewLU(s.moving)
 	if err := s.target.set(&m, g.End(one.Index), slices.Clone(one.Theta), one.Scale); err == ErrSingularH {
 		s.singular = err

@@ -69,7 +69,7 @@ type target struct {
 }
 
 func newTarget(p *probode.Problem) *target {
-	g := &target{p: p, jac: p.NewJacobian()}
+	g := &target{p: p, jac: p.Field().NewJacobian()}
 	g.gamma, g.negJ, g.pivots = linalg.NewLU(g.jac), linalg.NewLU(g.jac), newElimination(g.jac)
 	for _, v := range []*[]float64{&g.scale, &g.mu, &g.base, &g.fbase, &g.z, &g.delta, &g.v} {
 		*v = make([]float64, p.Dim())
