@@ -357,44 +357,36 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 		return
 	}
 	r.Next, r.X = r.X, r.Next
-	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	copy(r.x, x)
 	copy(r.theta, theta)
-	side := func(to []float64, t float64) {
+	side := func(to []float64) {
 		copy(to, r.x)
 		e.event.Jump(to, t, r.theta)
 	}
-	difference := func(width float64) (sum float64) {
+	// along differentiates with respect to v, of which side depends.
+	along := func(v *float64, h float64) (sum float64) {
+		at := *v
+		*v = at + h
+		side(r.right)
+		width := *v
+		*v = at - h
+		side(r.left)
+		width -= *v
+		*v = at
 		for k, v := range r.Next {
 			sum += v * (r.right[k] - r.left[k])
 		}
 		return sum / width
 	}
+	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	for k, v := range x {
-		h := field.Central * max(math.Abs(v), floor)
-		r.x[k] = v + h
-		side(r.right, t)
-		up := r.x[k]
-		r.x[k] = v - h
-		side(r.left, t)
-		r.X[k] = difference(up - r.x[k])
-		r.x[k] = v
+		r.X[k] = along(&r.x[k], field.Central*max(math.Abs(v), floor))
 	}
 	for k, v := range theta {
-		h := cmp.Or(field.Central*math.Abs(v), field.Central)
-		r.theta[k] = v + h
-		side(r.right, t)
-		up := r.theta[k]
-		r.theta[k] = v - h
-		side(r.left, t)
-		r.Theta[k] += difference(up - r.theta[k])
-		r.theta[k] = v
+		r.Theta[k] += along(&r.theta[k], cmp.Or(field.Central*math.Abs(v), field.Central))
 	}
 	if e.event.When != nil {
-		h := field.Central * (s.g.span[1] - s.g.span[0])
-		side(r.right, t+h)
-		side(r.left, t-h)
-		r.marks[j] += difference((t + h) - (t - h))
+		r.marks[j] += along(&t, field.Central*(s.g.span[1]-s.g.span[0]))
 	}
 }
 
