@@ -273,33 +273,17 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	if xi != nil {
 		s.scaleAt(i)
 	}
-	one := s.at(i, z, theta)
+	normals, scales := r.Xi, r.Scale
 	if s.scaling == ScaleLocal {
-		// With ScaleLocal, the noise is added to the result of the step. The derivatives
-		// of the step are evaluated at the state that the step reaches before the noise
-		// is added.
 		if xi != nil {
 			r.Noise(xi, s.scale)
-			copy(r.clean, one.Next)
-			for k, v := range xi {
-				r.clean[k] -= s.scale[k] * v
-			}
-			one.Next = r.clean
 		}
-		normals, scales := r.Xi, r.Scale
 		r.Xi, r.Scale = nil, nil
-		if err := s.step.Reverse(&r.Adjoint, one); err != nil {
-			return err
-		}
-		r.Xi, r.Scale = normals, scales
-	} else {
-		if xi != nil {
-			one.Xi, one.Scale = xi, s.scale
-		}
-		if err := s.step.Reverse(&r.Adjoint, one); err != nil {
-			return err
-		}
 	}
+	if err := s.step.Reverse(&r.Adjoint, s.taken(i, z, theta, xi, r.clean)); err != nil {
+		return err
+	}
+	r.Xi, r.Scale = normals, scales
 	var along float64 // derivative with respect to the logarithm of all scales
 	for k, v := range r.Scale {
 		along += v * s.scale[k]

@@ -304,6 +304,24 @@ func (s *Solver) at(i int, z, theta []float64) *Step {
 	return one
 }
 
+// taken returns step i of the path z with its normal variates. The noise of ScaleLocal is
+// not part of the step: its result is the state before the noise was added, in `clean`.
+func (s *Solver) taken(i int, z, theta, xi, clean []float64) *Step {
+	one := s.at(i, z, theta)
+	switch {
+	case xi == nil:
+	case s.scaling == ScaleLocal:
+		copy(clean, one.Next)
+		for k, v := range xi {
+			clean[k] -= s.scale[k] * v
+		}
+		one.Next = clean
+	default:
+		one.Xi, one.Scale = xi, s.scale
+	}
+	return one
+}
+
 // begin starts the segment whose first step is step i of the path z.
 func (s *Solver) begin(i int, z, theta []float64) error {
 	if s.step.Start == nil {

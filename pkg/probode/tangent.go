@@ -311,21 +311,7 @@ func (w *tangentRun) step(i, seg int, z, theta, xi []float64) error {
 			}
 		}
 	}
-	one := s.at(i, z, theta)
-	if s.scaling == ScaleLocal {
-		// Differentiate needs the state without noise, so the noise is
-		// subtracted from Next.
-		if xi != nil {
-			copy(w.x, one.Next)
-			for k, v := range xi {
-				w.x[k] -= s.scale[k] * v
-			}
-			one.Next = w.x
-		}
-	} else if xi != nil {
-		one.Xi, one.Scale = xi, s.scale
-	}
-	if err := s.step.Differentiate(w.next, one, &w.Tangents); err != nil {
+	if err := s.step.Differentiate(w.next, s.taken(i, z, theta, xi, w.x), &w.Tangents); err != nil {
 		return err
 	}
 	w.X, w.next = w.next, w.X
