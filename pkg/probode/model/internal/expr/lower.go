@@ -170,17 +170,64 @@ var codeOf = [numOps]code{
 	opLt: codeLt, opLe: codeLe, opEq: codeEq, opNe: codeNe, opXor: codeNe, opNot: codeNot, opAnd: codeAnd, opOr: codeOr,
 }
 
-// pow returns the index of the value x^y. For a constant y, pow() emits the operations
-// that powerBy performs. For any other y, pow() emits a single power instruction.
-// Different powers of x share the instructions that compute x², x⁴, x⁸ and so on.
+// eval applies a function or a comparison to numbers, as its instructions do. The value of a
+// comparison is 0 or 1.
+func (o op) eval(v []float64) float64 {
+	switch f := operators[o].eval; {
+	case f != nil:
+		return f(v[0])
+	case o == opGt:
+		return truth(v[0] > v[1])
+	case o == opGe:
+		return truth(v[0] >= v[1])
+	}
+	in, r := instr{code: codeOf[o]}, v[0]
+	for _, x := range v[1:] {
+		r = in.eval(r, x, 0)
+	}
+	return r
+}
+
+// powerMost is the largest exponent for which a power is computed by repeated
+// multiplication. For exponents above powerMost, the rounding errors of the
+// multiplications would cost more than one digit of accuracy, compared with math.Pow.
+const powerMost = 16
+
+// pow returns the index of the value x^y. If y is a constant with |y| ≤ powerMost, and 2y is
+// a whole number other than 0, the power is computed by multiplications and, if necessary, a
+// square root and a division. Different powers of x share the instructions that compute x²,
+// x⁴, x⁸ and so on.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)
 	}
 	e := l.line.consts[-1-y]
-	v, ok := powerBy(x, e, l.num(1), func(c code, operands ...int32) int32 { return l.emit(c, operands...) })
-	if !ok {
+	n := math.Abs(e)
+	whole := math.Trunc(n)
+	if !(n <= powerMost) || n != whole && n != whole+0.5 || n == 0 {
 		return l.emit(codePow, x, y)
+	}
+	var v int32
+	have, square := false, x
+	times := func(f int32) {
+		if have {
+			f = l.emit(codeMul, v, f)
+		}
+		v, have = f, true
+	}
+	for k := int(whole); k > 0; k >>= 1 {
+		if k&1 == 1 {
+			times(square)
+		}
+		if k > 1 {
+			square = l.emit(codeMul, square, square)
+		}
+	}
+	if n != whole {
+		times(l.emit(codeSqrt, x))
+	}
+	if e < 0 {
+		v = l.emit(codeDiv, l.num(1), v)
 	}
 	return v
 }

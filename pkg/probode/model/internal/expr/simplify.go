@@ -60,9 +60,9 @@ func (p *pool) make(m *Node, args []*Node) *Node {
 	}
 	switch {
 	case constant && m.op.isComparison():
-		return p.bool(apply1(m.op, values) != 0)
+		return p.bool(m.op.eval(values) != 0)
 	case constant:
-		return p.num(apply1(m.op, values))
+		return p.num(m.op.eval(values))
 	}
 	return p.intern(m.with(args))
 }

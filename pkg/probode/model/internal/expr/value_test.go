@@ -43,7 +43,7 @@ func (n *Node) Value(values map[string]float64) (float64, error) {
 				done[m] = m.at(args[0])
 				continue
 			}
-			done[m] = apply1(m.op, args)
+			done[m] = applied(m.op, args)
 		}
 	}
 	return done[n], nil
@@ -90,17 +90,102 @@ func functionsIn(n *Node) (names []string) {
 // powNumber computes x^e with the operations that a Program performs if the exponent is a
 // constant.
 func powNumber(x, e float64) float64 {
-	v, ok := powerBy(x, e, 1, func(c code, v ...float64) float64 {
-		switch c {
-		case codeMul:
-			return v[0] * v[1]
-		case codeDiv:
-			return v[0] / v[1]
-		}
-		return math.Sqrt(v[0])
-	})
-	if !ok {
+	n := math.Abs(e)
+	whole, half := math.Modf(n)
+	if n == 0 || n > powerMost || half != 0 && half != 0.5 {
 		return math.Pow(x, e)
 	}
+	v, square := 1.0, x
+	for k := int(whole); k > 0; k >>= 1 {
+		if k&1 == 1 {
+			v *= square
+		}
+		square *= square
+	}
+	if half != 0 {
+		v *= math.Sqrt(x)
+	}
+	if e < 0 {
+		v = 1 / v
+	}
 	return v
+}
+
+// applied applies an operator to numbers and returns the result. The numbers 1 and 0 stand
+// for true and false.
+func applied(o op, v []float64) float64 {
+	switch o {
+	case opNeg:
+		return -v[0]
+	case opAdd:
+		s := v[0]
+		for _, x := range v[1:] {
+			s += x
+		}
+		return s
+	case opMul:
+		s := v[0]
+		for _, x := range v[1:] {
+			s *= x
+		}
+		return s
+	case opDiv:
+		return v[0] / v[1]
+	case opPow:
+		return math.Pow(v[0], v[1])
+	case opMin:
+		s := v[0]
+		for _, x := range v[1:] {
+			s = math.Min(s, x)
+		}
+		return s
+	case opMax:
+		s := v[0]
+		for _, x := range v[1:] {
+			s = math.Max(s, x)
+		}
+		return s
+	case opQuotient:
+		return math.Trunc(v[0] / v[1])
+	case opRem:
+		return math.Mod(v[0], v[1])
+	case opPiecewise:
+		for i := 0; i+1 < len(v); i += 2 {
+			if v[i+1] != 0 {
+				return v[i]
+			}
+		}
+		return v[len(v)-1]
+	case opLt:
+		return truth(v[0] < v[1])
+	case opLe:
+		return truth(v[0] <= v[1])
+	case opGt:
+		return truth(v[0] > v[1])
+	case opGe:
+		return truth(v[0] >= v[1])
+	case opEq:
+		return truth(v[0] == v[1])
+	case opNe:
+		return truth(v[0] != v[1])
+	case opNot:
+		return 1 - v[0]
+	case opAnd:
+		for _, x := range v {
+			if x == 0 {
+				return 0
+			}
+		}
+		return 1
+	case opOr:
+		for _, x := range v {
+			if x != 0 {
+				return 1
+			}
+		}
+		return 0
+	case opXor:
+		return truth(v[0] != v[1])
+	}
+	return operators[o].eval(v[0])
 }
