@@ -324,18 +324,6 @@ var builders = map[string]builder{
 	"heaviside": {1, 1, false, heaviside, nil},
 	"piecewise": {1, -1, false, piecewise, checkPiecewise},
 
-	"sec":     {1, 1, false, func(a []*Node) *Node { return recip(node(opCos, a[0])) }, nil},
-	"csc":     {1, 1, false, func(a []*Node) *Node { return recip(node(opSin, a[0])) }, nil},
-	"cot":     {1, 1, false, func(a []*Node) *Node { return recip(node(opTan, a[0])) }, nil},
-	"sech":    {1, 1, false, func(a []*Node) *Node { return recip(node(opCosh, a[0])) }, nil},
-	"csch":    {1, 1, false, func(a []*Node) *Node { return recip(node(opSinh, a[0])) }, nil},
-	"coth":    {1, 1, false, func(a []*Node) *Node { return recip(node(opTanh, a[0])) }, nil},
-	"asec":    {1, 1, false, func(a []*Node) *Node { return node(opAcos, recip(a[0])) }, nil},
-	"acsc":    {1, 1, false, func(a []*Node) *Node { return node(opAsin, recip(a[0])) }, nil},
-	"acot":    {1, 1, false, func(a []*Node) *Node { return node(opAtan, recip(a[0])) }, nil},
-	"asech":   {1, 1, false, func(a []*Node) *Node { return node(opAcosh, recip(a[0])) }, nil},
-	"acsch":   {1, 1, false, func(a []*Node) *Node { return node(opAsinh, recip(a[0])) }, nil},
-	"acoth":   {1, 1, false, func(a []*Node) *Node { return node(opAtanh, recip(a[0])) }, nil},
 	"lt":      {2, -1, false, chain(opLt), nil},
 	"leq":     {2, -1, false, chain(opLe), nil},
 	"gt":      {2, -1, false, chain(opGt), nil},
@@ -372,6 +360,12 @@ var aliases = map[string]string{
 func init() {
 	for o := opExp; o <= opAtanh; o++ {
 		builders[operators[o].name] = builder{min: 1, max: 1, build: func(a []*Node) *Node { return node(o, a[0]) }}
+	}
+	for name, of := range map[string]op{"sec": opCos, "csc": opSin, "cot": opTan, "sech": opCosh, "csch": opSinh, "coth": opTanh} {
+		builders[name] = builder{min: 1, max: 1, build: func(a []*Node) *Node { return recip(node(of, a[0])) }}
+	}
+	for name, of := range map[string]op{"asec": opAcos, "acsc": opAsin, "acot": opAtan, "asech": opAcosh, "acsch": opAsinh, "acoth": opAtanh} {
+		builders[name] = builder{min: 1, max: 1, build: func(a []*Node) *Node { return node(of, recip(a[0])) }}
 	}
 	for name, of := range aliases {
 		builders[name] = builders[of]

@@ -120,26 +120,20 @@ func (e *expander) call(name string, args []*Node) *Node {
 // wrong. Before calls are expanded, it is not known whether the result of a call is a
 // number or a condition.
 func checked(m *Node, args []*Node) *Node {
-	changed := false
+	changed := m.op == opAnd || m.op == opOr || m.op == opXor || m.op == opNot || m.op == opPiecewise
 	for i, a := range args {
 		changed = changed || a.Boolean() != m.args[i].Boolean()
 	}
-	if m.op == opLambda || !changed && !(m.op == opAnd || m.op == opOr || m.op == opXor || m.op == opNot || m.op == opPiecewise) {
+	if m.op == opLambda || !changed {
 		return m.with(args)
 	}
 	name := operators[m.op].name
-	if m.op == opEq || m.op == opNe || m.op == opPiecewise {
-		n, err := builders[name].apply(name, args)
-		if err != nil {
-			panic(failure{err})
-		}
-		return n
+	if m.op == opCurve {
+		name = m.name
 	}
-	condition := opNot <= m.op && m.op <= opXor
-	for i, a := range args {
-		if err := wantKind(name, i, a, condition); err != nil {
-			panic(failure{err})
-		}
+	n, err := builders[name].apply(name, args)
+	if err != nil {
+		panic(failure{err})
 	}
-	return m.with(args)
+	return n
 }

@@ -108,41 +108,17 @@ const (
 	levelPower
 )
 
-// operator returns the precedence level and the name of the binary operator that comes
-// next. For any other token, including a power sign, operator() returns −1 and "".
-func (p *parser) operator() (level int, name string) {
-	if p.tok.kind != 'o' && p.tok.kind != 'a' {
-		return -1, ""
-	}
-	switch p.tok.text {
-	case "&&", "and":
-		return levelLogic, "and"
-	case "||", "or":
-		return levelLogic, "or"
-	case "<":
-		return levelCompare, "lt"
-	case "<=":
-		return levelCompare, "leq"
-	case ">":
-		return levelCompare, "gt"
-	case ">=":
-		return levelCompare, "geq"
-	case "==":
-		return levelCompare, "eq"
-	case "!=":
-		return levelCompare, "neq"
-	case "+":
-		return levelSum, "plus"
-	case "-":
-		return levelSum, "minus"
-	case "*":
-		return levelProduct, "times"
-	case "/":
-		return levelProduct, "divide"
-	case "%":
-		return levelProduct, "rem"
-	}
-	return -1, ""
+// The map `infix` holds the precedence level and the name of each binary operator except
+// the power sign.
+var infix = map[string]struct {
+	level int
+	name  string
+}{
+	"&&": {levelLogic, "and"}, "and": {levelLogic, "and"}, "||": {levelLogic, "or"}, "or": {levelLogic, "or"},
+	"<": {levelCompare, "lt"}, "<=": {levelCompare, "leq"}, ">": {levelCompare, "gt"}, ">=": {levelCompare, "geq"},
+	"==": {levelCompare, "eq"}, "!=": {levelCompare, "neq"},
+	"+": {levelSum, "plus"}, "-": {levelSum, "minus"},
+	"*": {levelProduct, "times"}, "/": {levelProduct, "divide"}, "%": {levelProduct, "rem"},
 }
 
 // series collects the operands of one operator. For example, a + b + c becomes one sum
@@ -167,8 +143,8 @@ func (p *parser) binary(level int) *Node {
 	at := levelPower // the level of the operators in left
 	for {
 		opTok := p.tok
-		l, name := p.operator()
-		if l < level || l < 0 {
+		l, name := infix[opTok.text].level, infix[opTok.text].name
+		if opTok.kind != 'o' && opTok.kind != 'a' || name == "" || l < level {
 			return left.node()
 		}
 		if l == levelCompare && at == levelCompare {
