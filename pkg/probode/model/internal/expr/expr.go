@@ -1,7 +1,7 @@
 // Package expr represents the formulas of a model as immutable expressions. The package
 // reads expressions from text and from MathML, simplifies them, and differentiates them
-// exactly. The package also writes expressions as text, MathML, LaTeX and Go, and
-// compiles them to programs, which allocate no memory when they run.
+// exactly. The package also writes expressions as text, LaTeX and Go, and compiles them to
+// programs, which allocate no memory when they run.
 //
 // The value of an expression is a number; the value of a condition is true or false. It
 // is an error to use a condition in place of a number, or a number in place of a

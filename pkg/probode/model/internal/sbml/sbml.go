@@ -1,5 +1,4 @@
-// Package sbml converts SBML models of Levels 2 and 3 to equations, and equations to
-// SBML.
+// Package sbml converts SBML models of Levels 2 and 3 to equations.
 package sbml
 
 import (

@@ -44,12 +44,11 @@ func (e *Error) Error() string {
 // The limits protect the program from files that are designed to exhaust the memory or
 // the stack. All published problems are far below the limits.
 const (
-	MaxTable    = 64 << 20 // bytes of a table
-	MaxXML      = 32 << 20 // bytes of an SBML file
-	MaxYAML     = 2 << 20  // bytes of a YAML file
-	MaxDepth    = 200      // nesting of XML or YAML
-	maxNodes    = 1 << 18  // values of a YAML file, with aliases written out
-	MaxElements = 1 << 20  // elements of an SBML file, outside of formulas
+	MaxTable = 64 << 20 // bytes of a table
+	MaxXML   = 32 << 20 // bytes of an SBML file
+	MaxYAML  = 2 << 20  // bytes of a YAML file
+	maxDepth = 200      // nesting of a YAML file
+	maxNodes = 1 << 18  // values of a YAML file, with aliases written out
 )
 
 // Files opens the files to which a model file refers.
@@ -191,7 +190,7 @@ func (s *File) fault(line int, feature, msg string) *Error {
 	if line > 0 {
 		line += s.above
 	}
-	return &Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(msg)}
+	return &Error{File: s.Name, Line: line, Feature: feature, Msg: oneLine(msg)}
 }
 
 // Catch, which must be deferred, recovers from the panic of a reader and stores its
@@ -206,9 +205,9 @@ func Catch(err *error) {
 	}
 }
 
-// OneLine replaces control characters and invalid characters in a message by spaces, and
+// oneLine replaces control characters and invalid characters in a message by spaces, and
 // truncates long text.
-func OneLine(s string) string {
+func oneLine(s string) string {
 	const most = 400
 	out := make([]rune, 0, min(len(s), most))
 	for _, r := range s {

@@ -238,7 +238,7 @@ func TSV(rows [][]string) []byte {
 	for _, row := range rows {
 		line := make([]string, len(row))
 		for i, cell := range row {
-			line[i] = OneLine(cell)
+			line[i] = oneLine(cell)
 		}
 		w.Write(line)
 	}

@@ -59,8 +59,8 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "the file has more than %d values once all aliases are expanded", maxNodes)
 	}
-	if depth > MaxDepth {
-		s.Failf(y.Line, "values are nested more than %d levels deep", MaxDepth)
+	if depth > maxDepth {
+		s.Failf(y.Line, "values are nested more than %d levels deep", maxDepth)
 	}
 	if y.Kind == yaml.AliasNode {
 		return s.node(y.Alias, depth+1, left)
