@@ -51,15 +51,13 @@ func (p *File) Derived() (names []string, at func(estimated []float64) []float64
 			names, formulas = append(names, q.ID), append(formulas, n)
 		}
 	}
-	program, theta, free := newProgram(p.paramNames(), formulas), p.Nominal(), p.estimated()
+	program, theta, free := newProgram(append([]string{expr.Time}, p.paramNames()...), formulas), p.Nominal(), p.estimated()
 	return names, func(estimated []float64) []float64 {
 		all, out := slices.Clone(theta), make([]float64, len(names))
 		for k, i := range free {
 			all[i] = estimated[k]
 		}
-		m := program.pool.Get().(*machine)
-		defer program.pool.Put(m)
-		m.Eval(out, all)
+		program.eval(out, 0, nil, all)
 		return out
 	}, nil
 }

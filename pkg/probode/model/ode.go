@@ -263,7 +263,7 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
 		g := gradient()
-		m := g.weighted(lambda, t, x, theta[:len(q.Theta)])
+		m := g.take(t, x, theta[:len(q.Theta)], lambda...)
 		defer g.pool.Put(m)
 		for _, v := range m.out {
 			if v-v != 0 {
@@ -291,17 +291,6 @@ func weights(n int) []string {
 		names[i] = fmt.Sprint(weightName, i)
 	}
 	return names
-}
-
-// weighted returns a machine that the caller must put back into the pool.
-func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
-	m := s.pool.Get().(*machine)
-	m.in[0] = t
-	n := 1 + copy(m.in[1:], x)
-	n += copy(m.in[n:], theta)
-	copy(m.in[n:], weights)
-	m.Eval(m.out, m.in)
-	return m
 }
 
 // add adds the parts of a gradient to dx and dtheta, and returns that with respect to
@@ -478,7 +467,7 @@ func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []stri
 		for k := len(index) - 1; k >= 0; k-- {
 			weights[k], lambda[index[k]] = lambda[index[k]], 0
 		}
-		m := g.weighted(weights, t, x, theta[:n])
+		m := g.take(t, x, theta[:n], weights...)
 		defer g.pool.Put(m)
 		return g.add(lambda, dtheta, m.out)
 	}
@@ -509,13 +498,15 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program 
 	return p
 }
 
-// take evaluates the program on a machine that the caller must put back into the pool.
-// Elements of theta beyond the program's parameters are ignored.
-func (p *program) take(t float64, x, theta []float64) *machine {
+// take evaluates the program on a machine that the caller must put back into the pool. The
+// weights follow theta. Without them, elements of theta beyond the program's parameters are
+// ignored.
+func (p *program) take(t float64, x, theta []float64, weights ...float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
-	copy(m.in[1:], x)
-	copy(m.in[1+len(x):], theta)
+	n := 1 + copy(m.in[1:], x)
+	n += copy(m.in[n:], theta)
+	copy(m.in[n:], weights)
 	m.Eval(m.out, m.in)
 	return m
 }
