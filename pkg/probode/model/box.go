@@ -33,18 +33,23 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		b.high = b.on.of(q.Upper)
 	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
-	var drawn *scalePrior
+	var prior *scalePrior
 	width := 0. // of the central 90 % interval of the prior
-	if !b.closed && q.Prior.Type != "" {
-		// A search never leaves the support of the prior, even if the objective does not
-		// include the prior. For example, a standard deviation never becomes negative.
+	if q.Prior.Type != "" && (withPrior || !b.closed) {
 		d, err := newScalePrior(q)
 		if err != nil {
 			return b, err
 		}
-		drawn = &d
-		b.low, b.high = max(b.low, b.on.of(d.Quantile(0))), min(b.high, b.on.of(d.Quantile(1)))
-		width = d.Quantile(0.95) - d.Quantile(0.05)
+		prior = &d
+	}
+	if withPrior {
+		b.prior = prior
+	}
+	if prior != nil && !b.closed {
+		// A search never leaves the support of the prior, even if the objective does not
+		// include the prior. For example, a standard deviation never becomes negative.
+		b.low, b.high = max(b.low, b.on.of(prior.Quantile(0))), min(b.high, b.on.of(prior.Quantile(1)))
+		width = prior.Quantile(0.95) - prior.Quantile(0.05)
 	}
 	at := b.on.of(q.Nominal)
 	switch {
@@ -58,8 +63,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		if q.Scale == Lin {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
 		}
-	case b.start.Type == "" && drawn != nil:
-		b.drawn = drawn
+	case b.start.Type == "" && prior != nil:
+		b.drawn = prior
 	case b.start.Type == "":
 		return b, fmt.Errorf("the searches have no starting value for parameter %s: want two bounds, a prior or a nominal value", text.Clip(q.ID))
 	}
@@ -72,13 +77,6 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		b.unit = width / 4
 	case q.Scale == Lin && b.span > 0:
 		b.unit = b.span / 4
-	}
-	if withPrior && q.Prior.Type != "" {
-		d, err := newScalePrior(q)
-		if err != nil {
-			return b, err
-		}
-		b.prior = &d
 	}
 	return b, nil
 }

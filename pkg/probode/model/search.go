@@ -51,11 +51,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 		if b.prior != nil {
 			at = b.prior.Quantile(0.5)
 		}
-		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: at}, b}, Natural: true, MayBeUnused: true}
-		if b.scale != Lin {
-			to.Prior, to.Natural = fitPrior{flat{at: at, on: Log}, b}, false
-		}
-		s.posterior.Params = append(s.posterior.Params, to)
+		s.posterior.Params = append(s.posterior.Params, bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at, b.on}, b}, Natural: b.on == Lin, MayBeUnused: true})
 	}
 	s.posterior.Method = s.fine.set.Method
 	return s, nil
