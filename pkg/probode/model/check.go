@@ -33,28 +33,22 @@ func (p *File) check() {
 }
 
 func (m *Model) check(params map[string]source.Where) {
-	known := map[string]string{} // the kind of each ID of the model
+	known := map[string]string{} // the kind of each ID of the model, which the readers know to be the only one
 	defined := func(id string) bool {
 		_, param := params[id]
 		return param || known[id] != ""
 	}
-	name := func(id, kind string, w source.Where) {
-		if other, twice := known[id]; twice {
-			w.Failf("%s %s has the same ID as an existing %s", kind, id, other)
-		}
-		known[id] = kind
-	}
 	for _, s := range m.States {
-		name(s.ID, "state", s.Where)
+		known[s.ID] = "state"
 	}
 	for _, k := range m.Constants {
-		name(k.ID, "constant", k.Where)
+		known[k.ID] = "constant"
 	}
 	for _, a := range m.Assignments {
-		name(a.ID, "assignment", a.Where)
+		known[a.ID] = "assignment"
 	}
 	for _, u := range m.inputs {
-		name(u.id, "input", u.where)
+		known[u.id] = "input"
 	}
 	for id, w := range params {
 		if kind := known[id]; kind != "" && kind != "constant" {
