@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -67,17 +68,9 @@ func IsID(s string) bool {
 }
 
 // IsName reports whether s is an ID, or an ID with indices, such as S[1] or C[2,13].
-func IsName(s string) bool {
-	base, rest, indexed := strings.Cut(s, "[")
-	if !indexed {
-		return IsID(s)
-	}
-	rest, closed := strings.CutSuffix(rest, "]")
-	for _, v := range strings.Split(rest, ",") {
-		closed = closed && v != "" && v[0] != '0' && skip(v, 0, isDigit) == len(v)
-	}
-	return closed && IsID(base)
-}
+func IsName(s string) bool { return IsID(s) || indexed.MatchString(s) }
+
+var indexed = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\[[1-9][0-9]*(,[1-9][0-9]*)*\]$`)
 
 // skip starts at pos, skips characters as long as is() returns true, and returns the new
 // position.
@@ -131,21 +124,11 @@ func scan(src string, pos int) (token, error) {
 	return token{}, syntaxError(src, pos, "found %q: want numbers, operators, and names made of letters, digits and _", r)
 }
 
+var digits = regexp.MustCompile(`^[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?`)
+
 func scanNumber(src string, pos int) (token, error) {
-	end := skip(src, pos, isDigit)
-	if end < len(src) && src[end] == '.' {
-		end = skip(src, end+1, isDigit)
-	}
-	if end < len(src) && (src[end] == 'e' || src[end] == 'E') {
-		exp := end + 1
-		if exp < len(src) && (src[exp] == '+' || src[exp] == '-') {
-			exp++
-		}
-		if last := skip(src, exp, isDigit); last > exp {
-			end = last
-		}
-	}
-	text := src[pos:end]
+	text := digits.FindString(src[pos:])
+	end := pos + len(text)
 	if end < len(src) && (isLetter(src[end]) || src[end] == '.') {
 		return token{}, syntaxError(src, end, "found %q after number %s: want an operator (names must begin with a letter)", src[end], text)
 	}
