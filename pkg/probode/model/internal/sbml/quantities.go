@@ -63,7 +63,7 @@ func (s *reader) reaction(e *tree.Element) {
 				s.Failf(r.Line, "<%s> in reaction %s: want speciesReference", r.Name, id)
 			}
 			sp := r.Get("species")
-			if s.species[sp] == nil {
+			if !s.is(sp, "species") {
 				s.Failf(r.Line, "reaction %s refers to the species %q, which is not defined", id, sp)
 			}
 			flow := expr.Call("times", s.stoichiometry(r, side.sign), expr.Sym(id))
@@ -82,7 +82,7 @@ func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 		}
 		return expr.Call("times", expr.Num(sign), n)
 	}
-	if id := r.Get("id"); s.factors[id] != nil {
+	if id := r.Get("id"); s.is(id, "speciesReference") {
 		return signed(expr.Sym(id))
 	}
 	if m := r.First("stoichiometryMath"); m != nil {
@@ -139,11 +139,11 @@ func (s *reader) state(x equations.State) { s.out.States = append(s.out.States, 
 func (s *reader) speciesState(e *tree.Element) {
 	id, at := e.Get("id"), s.At(e.Line)
 	comp := e.Get("compartment")
-	if s.compartments[comp] == nil {
+	if !s.is(comp, "compartment") {
 		s.Failf(e.Line, "species %s is in the compartment %q, which is not defined", id, comp)
 	}
 	amountOnly := s.flag(e, "hasOnlySubstanceUnits", false)
-	if s.compartments[comp].Get("spatialDimensions") == "0" {
+	if s.elements[comp].Get("spatialDimensions") == "0" {
 		amountOnly = true // a point has no concentrations
 	}
 	volume := expr.Sym(comp)
@@ -189,7 +189,7 @@ func (s *reader) speciesState(e *tree.Element) {
 			cf = s.root.Get("conversionFactor")
 		}
 		if cf != "" {
-			if s.parameters[cf] == nil {
+			if !s.is(cf, "parameter") {
 				s.Failf(e.Line, "conversionFactor %q of species %s is not defined", cf, id)
 			}
 			flow = expr.Call("times", expr.Sym(cf), flow)

@@ -18,15 +18,15 @@ type reader struct {
 	ids            map[string]int  // line of each ID
 	order          []*tree.Element // compartments, species, parameters and factors, as in the file
 
-	functions                                             map[string]*expr.Node
-	species, compartments, parameters, reactions, factors map[string]*tree.Element
-	init, assign, rate                                    map[string]*tree.Element // by the ID that they set
-	jumped                                                map[string]bool          // IDs that an event sets
-	flow                                                  map[string]*expr.Node
-	rates                                                 map[string]string // the IDs of rates of change, by variable
-	isRate                                                map[string]bool
-	rated                                                 []string // the variables in rates, in the order of their first use
-	maths                                                 map[*tree.Element]*expr.Node
+	functions          map[string]*expr.Node
+	elements           map[string]*tree.Element // those in order, and reactions, by ID
+	init, assign, rate map[string]*tree.Element // by the ID that they set
+	jumped             map[string]bool          // IDs that an event sets
+	flow               map[string]*expr.Node
+	rates              map[string]string // the IDs of rates of change, by variable
+	isRate             map[string]bool
+	rated              []string // the variables in rates, in the order of their first use
+	maths              map[*tree.Element]*expr.Node
 
 	out *equations.Equations
 }
@@ -84,7 +84,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	n = n.Substitute(rates)
 	n = n.Substitute(local)
 	for _, name := range n.Symbols() {
-		if name != expr.Time && s.entity(name) == nil && s.reactions[name] == nil && !s.isRate[name] {
+		if name != expr.Time && s.elements[name] == nil && !s.isRate[name] {
 			s.Failf(m.Line, "%s is not defined", identifier(name))
 		}
 	}
@@ -119,13 +119,17 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	return n
 }
 
+// entity returns an element that has a value, which a reaction has only in formulas.
 func (s *reader) entity(id string) *tree.Element {
-	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
-		if e := in[id]; e != nil {
-			return e
-		}
+	if s.is(id, "reaction") {
+		return nil
 	}
-	return nil
+	return s.elements[id]
+}
+
+func (s *reader) is(id, kind string) bool {
+	e := s.elements[id]
+	return e != nil && e.Name == kind
 }
 
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {

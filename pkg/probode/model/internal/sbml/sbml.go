@@ -36,8 +36,7 @@ func Read(f *source.Files, name string, start float64, set ...string) *equations
 		s.Failf(root.Line, "root element <%s>: want <sbml>", root.Name)
 	}
 	b := &reader{File: s, start: start, level: root.Get("level"), version: root.Get("version"), ids: map[string]int{},
-		functions: map[string]*expr.Node{}, species: map[string]*tree.Element{}, compartments: map[string]*tree.Element{},
-		parameters: map[string]*tree.Element{}, reactions: map[string]*tree.Element{}, factors: map[string]*tree.Element{},
+		functions: map[string]*expr.Node{}, elements: map[string]*tree.Element{},
 		init: map[string]*tree.Element{}, assign: map[string]*tree.Element{}, rate: map[string]*tree.Element{},
 		jumped: map[string]bool{}, flow: map[string]*expr.Node{}, maths: map[*tree.Element]*expr.Node{}, rates: map[string]string{}, isRate: map[string]bool{}}
 	if b.level != "2" && b.level != "3" {
@@ -96,23 +95,20 @@ func (s *reader) collect() {
 		s.functions[s.id(e)] = s.lambda(e)
 	}
 	s.checkUnits()
-	for _, l := range []struct {
-		list string
-		into map[string]*tree.Element
-	}{{"listOfCompartments", s.compartments}, {"listOfSpecies", s.species}, {"listOfParameters", s.parameters}} {
-		for _, e := range s.root.List(l.list) {
-			l.into[s.id(e)] = e
+	for _, list := range []string{"listOfCompartments", "listOfSpecies", "listOfParameters"} {
+		for _, e := range s.root.List(list) {
+			s.elements[s.id(e)] = e
 			s.order = append(s.order, e)
 		}
 	}
 	for _, e := range s.root.List("listOfReactions") {
-		s.reactions[s.id(e)] = e
+		s.elements[s.id(e)] = e
 		for _, list := range []string{"listOfReactants", "listOfProducts"} {
 			for _, r := range e.List(list) {
 				// In Level 3, but not in Level 2, formulas may refer to a stoichiometry
 				// by the ID of the <speciesReference>.
 				if s.level == "3" && r.Get("id") != "" {
-					s.factors[s.id(r)] = r
+					s.elements[s.id(r)] = r
 					s.order = append(s.order, r)
 				}
 			}

@@ -86,7 +86,7 @@ func (s *reader) isolate(rule *tree.Element, zero *expr.Node) bool {
 // expanded replaces variables that rules determine, and the rates of reactions, by their
 // formulas.
 func (s *reader) expanded(n *expr.Node) *expr.Node {
-	for range 1 + len(s.assign) + len(s.reactions) {
+	for range 1 + len(s.assign) + len(s.out.Assignments) {
 		by := map[string]*expr.Node{}
 		for _, name := range n.Symbols() {
 			if rule := s.assign[name]; rule != nil {
