@@ -22,7 +22,7 @@ func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 	}
 	p := Panel{X: x, Y: y}
 	for i, s := range samples {
-		g, err := kde.Plane(s.X, s.Y, 0, 0)
+		g, err := kde.Plane(s.X, s.Y, 1, 128)
 		if err != nil {
 			return p, fmt.Errorf("%w (sample %q)", err, s.Name)
 		}
@@ -50,7 +50,7 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	}
 	p := Panel{X: x, Y: Axis{Label: "density"}}
 	for i, s := range samples {
-		cx, cy, err := kde.Line(s.X, 0, 0)
+		cx, cy, err := kde.Line(s.X, 256)
 		if err != nil {
 			return p, fmt.Errorf("%w (sample %q)", err, s.Name)
 		}

@@ -257,7 +257,7 @@ func (f *paths) cut(v *View, k int, x Axis) {
 		}
 	}
 	var series []Series
-	if at, density, err := kde.Line(values, 0, 160); err == nil {
+	if at, density, err := kde.Line(values, 160); err == nil {
 		floats.Scale(1/slices.Max(density), density)
 		s := line("paths", colours[0], 1.8, joined(at, density))
 		s.Filled = true

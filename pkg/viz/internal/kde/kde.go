@@ -25,24 +25,17 @@ type Surface struct {
 //
 // The matrix Σ̂ is the covariance of the sample. The formula is Scott's rule along the
 // principal axes of the sample (Scott, Multivariate Density Estimation, 1992, §6.3). The
-// factor f multiplies the width of the kernels; f = 0 means 1. The n draws of a Markov
+// factor f multiplies the width of the kernels. The n draws of a Markov
 // chain contain less information than n independent draws. For a Markov chain the
 // estimate with f = 1 is therefore too rough; a larger f makes the estimate smoother.
 //
-// The grid has m × m points, where m = 0 means 128. The grid extends four standard
-// deviations of the kernel beyond the sample, so that it contains almost all of the mass.
-// Plane panics if x and y differ in length, or if f or m is negative. Plane returns an
-// error if there are fewer than three points, if a value is not finite, or if all points
-// lie on one line.
+// The grid has m × m points. The grid extends four standard deviations of the kernel beyond
+// the sample, so that it contains almost all of the mass. Plane returns an error if there
+// are fewer than three points, if a value is not finite, or if all points lie on one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
-	if len(x) != len(y) || f < 0 || m < 0 {
-		panic(fmt.Sprintf("kde: x has length %d, y has length %d, f is %v and m is %d: want equal lengths, f ≥ 0 and m ≥ 0", len(x), len(y), f, m))
-	}
 	if err := drawable(3, x, y); err != nil {
 		return Surface{}, err
 	}
-	f = cmp.Or(f, 1)
-	m = cmp.Or(m, 128)
 	n := float64(len(x))
 	sxx, syy, sxy := stat.Variance(x, nil), stat.Variance(y, nil), stat.Covariance(x, y, nil)
 	// If the correlation r satisfies 1 − r² < 1e-12, the shape of the kernel is
@@ -86,22 +79,17 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 
 // Line estimates the density of x with Gaussian kernels whose standard deviation is h:
 //
-//	h = f n^(−1/5) σ̂
+//	h = n^(−1/5) σ̂
 //
 // The formula is Scott's rule, where σ̂ is the standard deviation of the sample. The
-// density is computed at m points. The value f = 0 means 1, and m = 0 means 256. Line
-// panics if f or m is negative. Line returns an error if there are fewer than two values,
+// density is computed at m points. Line returns an error if there are fewer than two values,
 // if a value is not finite, or if all values are equal.
-func Line(x []float64, f float64, m int) (at, density []float64, err error) {
-	if f < 0 || m < 0 {
-		panic(fmt.Sprintf("kde: f is %v and m is %d: want f ≥ 0 and m ≥ 0", f, m))
-	}
+func Line(x []float64, m int) (at, density []float64, err error) {
 	if err := drawable(2, x); err != nil {
 		return nil, nil, err
 	}
-	m = cmp.Or(m, 256)
 	n := float64(len(x))
-	h := cmp.Or(f, 1) * math.Pow(n, -0.2) * stat.StdDev(x, nil)
+	h := math.Pow(n, -0.2) * stat.StdDev(x, nil)
 	if !(h > 0) {
 		return nil, nil, errors.New("kde: all draws are equal, so they have no density")
 	}
@@ -135,7 +123,6 @@ func drawable(least int, xs ...[]float64) error {
 }
 
 func span(x []float64, beyond float64, m int) []float64 {
-	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond
 	s := make([]float64, m)
 	for i := range s {
@@ -149,15 +136,7 @@ func span(x []float64, beyond float64, m int) []float64 {
 // graphing highest density regions, 1996).
 func (g Surface) Levels(p ...float64) []float64 {
 	z := slices.Clone(g.Z)
-	slices.SortFunc(z, func(a, b float64) int {
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(z, func(a, b float64) int { return cmp.Compare(b, a) })
 	var total float64
 	for _, v := range z {
 		total += v

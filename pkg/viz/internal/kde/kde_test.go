@@ -31,7 +31,7 @@ func TestKDE2(t *testing.T) {
 		for _, f := range []float64{1, 1.5} {
 			n := 4000
 			x, y := lattice(n, mx, my, sx, sy, r)
-			g, err := Plane(x, y, f, 0)
+			g, err := Plane(x, y, f, 128)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,24 +78,22 @@ func TestKDE1(t *testing.T) {
 	for i := range n {
 		x = append(x, 3+2*distuv.UnitNormal.Quantile((float64(i)+0.5)/float64(n)))
 	}
-	for _, f := range []float64{1, 2} {
-		at, density, err := Line(x, f, 0)
-		if err != nil {
-			t.Fatal(err)
+	at, density, err := Line(x, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := distuv.Normal{Mu: 3, Sigma: 2 * math.Sqrt(1+math.Pow(float64(n), -0.4))}
+	mass := 0.0
+	for i := range at {
+		mass += density[i] * (at[1] - at[0])
+		// The variance of the quantiles is 0.3 % below one, and the kernel is cut off: some
+		// thousandths of the mode.
+		if d := math.Abs(density[i] - want.Prob(at[i])); d > 0.005*want.Prob(3) {
+			t.Errorf("density at %v is %v, want %v", at[i], density[i], want.Prob(at[i]))
 		}
-		want := distuv.Normal{Mu: 3, Sigma: 2 * math.Sqrt(1+f*f*math.Pow(float64(n), -0.4))}
-		mass := 0.0
-		for i := range at {
-			mass += density[i] * (at[1] - at[0])
-			// The variance of the quantiles is 0.3 % below one, and the
-			// kernel is cut off: some thousandths of the mode.
-			if d := math.Abs(density[i] - want.Prob(at[i])); d > 0.005*want.Prob(3) {
-				t.Errorf("f = %v: density at %v is %v, want %v", f, at[i], density[i], want.Prob(at[i]))
-			}
-		}
-		if math.Abs(mass-1) > 2e-4 { // 2 Φ(−4) = 6e-5, and the grid
-			t.Errorf("f = %v: mass %v", f, mass)
-		}
+	}
+	if math.Abs(mass-1) > 2e-4 { // 2 Φ(−4) = 6e-5, and the grid
+		t.Errorf("mass %v", mass)
 	}
 }
 
@@ -106,12 +104,12 @@ func TestKDEErrors(t *testing.T) {
 		{[]float64{1, 2, 3}, []float64{2, 4, 6}},
 		{[]float64{1, 1, 1}, []float64{2, 4, 7}},
 	} {
-		if _, err := Plane(tt.x, tt.y, 0, 0); err == nil {
+		if _, err := Plane(tt.x, tt.y, 1, 128); err == nil {
 			t.Errorf("no error for %v, %v", tt.x, tt.y)
 		}
 	}
 	for _, x := range [][]float64{{1}, {1, math.Inf(1)}, {2, 2, 2}} {
-		if _, _, err := Line(x, 0, 0); err == nil {
+		if _, _, err := Line(x, 256); err == nil {
 			t.Errorf("no error for %v", x)
 		}
 	}
@@ -201,7 +199,7 @@ func TestContour(t *testing.T) {
 func BenchmarkKDE2(b *testing.B) {
 	x, y := lattice(10000, 0, 0, 1, 1, 0.5)
 	for b.Loop() {
-		if _, err := Plane(x, y, 0, 0); err != nil {
+		if _, err := Plane(x, y, 1, 128); err != nil {
 			b.Fatal(err)
 		}
 	}
