@@ -47,18 +47,12 @@ func format(v any) (s string, numeric bool) {
 	if v == nil {
 		return "", false
 	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Float32, reflect.Float64:
-		if _, ok := v.(fmt.Stringer); !ok {
-			return number(r.Float()), true
-		}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if _, ok := v.(fmt.Stringer); !ok {
-			return fmt.Sprint(v), true
-		}
+	_, named := v.(fmt.Stringer)
+	r := reflect.ValueOf(v)
+	if r.CanFloat() && !named {
+		return number(r.Float()), true
 	}
-	return fmt.Sprint(v), false
+	return fmt.Sprint(v), (r.CanInt() || r.CanUint()) && !named
 }
 
 // number has four significant digits.

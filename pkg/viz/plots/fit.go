@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -76,7 +77,7 @@ func observed(title string, data *bayes.Data, columns []int, layers []viz.Layer)
 			all.X, all.Y = append(all.X, data.T[n]), append(all.Y, row[k])
 		}
 	}
-	return viz.Panel{Title: title, X: viz.Axis{Label: timeOf(data)}, Y: viz.Axis{Label: name(data.Names, columns[0])}, Layers: append(layers, all)}
+	return viz.Panel{Title: title, X: viz.Axis{Label: cmp.Or(data.Time, "t")}, Y: viz.Axis{Label: name(data.Names, columns[0])}, Layers: append(layers, all)}
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its

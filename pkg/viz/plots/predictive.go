@@ -93,11 +93,7 @@ func Observations(data *bayes.Data) viz.Figure {
 	}
 	var f viz.Figure
 	for k := range data.Y[0] {
-		p := viz.Points{Name: "data", X: data.T, Color: viz.Black}
-		for _, row := range data.Y {
-			p.Y = append(p.Y, row[k])
-		}
-		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: timeOf(data)}, Y: viz.Axis{Label: name(data.Names, k)}, Layers: []viz.Layer{p}})
+		f.Panels = append(f.Panels, observed("", data, []int{k}, nil))
 	}
 	return f
 }
@@ -107,13 +103,6 @@ func name(names []string, k int) string {
 		return names[k]
 	}
 	return fmt.Sprintf("column %d", k+1)
-}
-
-func timeOf(data *bayes.Data) string {
-	if data == nil || data.Time == "" {
-		return "t"
-	}
-	return data.Time
 }
 
 // Inside counts the observations that lie in the central prediction interval of the given
