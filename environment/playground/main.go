@@ -17,19 +17,19 @@ package main
 import (
 	"bytes"
 	"compress/flate"
+	"context"
 	"crypto/sha256"
 	"encoding/ascii85"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/probode/probode/internal/atomicfile"
+	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/playground"
 )
@@ -37,12 +37,14 @@ import (
 const sources = "environment/playground"
 
 func main() {
-	out := flag.String("out", sources+"/built", "folder for the files")
-	flag.Parse()
-	if err := build(*out); err != nil {
-		fmt.Fprintln(os.Stderr, "playground:", err)
-		os.Exit(1)
-	}
+	shell.Main("playground", func(_ context.Context, args []string) error {
+		flags := flag.NewFlagSet("playground", flag.ContinueOnError)
+		out := flags.String("out", sources+"/built", "folder for the files")
+		if err := shell.Parse(flags, args); err != nil {
+			return err
+		}
+		return build(*out)
+	})
 }
 
 func build(out string) error {
@@ -69,14 +71,14 @@ func build(out string) error {
 		fmt.Fprintf(&boxes, "<h2 id=\"%[1]s\">%[1]s</h2>\n<div data-play=\"%[1]s\"><p>This figure needs JavaScript and WebAssembly.</p></div>\n", name)
 	}
 	page := viz.Guard(strings.Replace(texts["page.html"], "{{figures}}", boxes.String(), 1))
-	files := map[string]string{"playground.js": script, "index.html": page}
+	files := map[string][]byte{"playground.js": []byte(script), "index.html": []byte(page)}
 	for from, to := range map[string]string{"echarts.min.js": "echarts.min.js", "LICENSE": "echarts-LICENSE", "NOTICE": "echarts-NOTICE"} {
 		if text, err := os.ReadFile("environment/echarts/" + from); err == nil {
-			files[to] = string(text)
+			files[to] = text
 		}
 	}
 	for name, text := range files {
-		if err := write(filepath.Join(out, name), text); err != nil {
+		if err := shell.WriteFile(filepath.Join(out, name), text); err != nil {
 			return err
 		}
 	}
@@ -120,17 +122,9 @@ func program(path, worker string) error {
 	digits := make([]byte, ascii85.MaxEncodedLen(packed.Len()))
 	digits = digits[:ascii85.Encode(digits, packed.Bytes())]
 	digits = bytes.ReplaceAll(bytes.ReplaceAll(digits, []byte(`"`), []byte("v")), []byte(`\`), []byte("w"))
-	content := fmt.Sprintf("%swindow.probodeProgram = {worker: %s, packed: \"%s\", size: %d};\n", first, text, digits, packed.Len())
+	content := fmt.Appendf(nil, "%swindow.probodeProgram = {worker: %s, packed: \"%s\", size: %d};\n", first, text, digits, packed.Len())
 	fmt.Printf("playground: the size of the program is %.1f MB, %.1f MB after compression, and %.1f MB as text in a JavaScript file\n", float64(len(wasm))/1e6, float64(packed.Len())/1e6, float64(len(content))/1e6)
-	return write(path, content)
-}
-
-// write replaces a file in one step, because a page may be reading it.
-func write(path, text string) error {
-	return atomicfile.Write(path, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	})
+	return shell.WriteFile(path, content)
 }
 
 // hot is the package whose functions are inlined: without them elsewhere, the compressed

@@ -20,12 +20,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/probode/probode/internal/shell"
 )
 
 const (
@@ -35,25 +36,25 @@ const (
 
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	out := flag.String("out", "environment/out/release", "folder for the archives")
-	list := flag.String("targets", strings.Join(everywhere, ","), "systems to build for, each as GOOS/GOARCH")
-	only := flag.Bool("version", false, "print the version and build nothing")
-	flag.Parse()
+func main() { shell.Main("release", run) }
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	out := flags.String("out", "environment/out/release", "folder for the archives")
+	list := flags.String("targets", strings.Join(everywhere, ","), "systems to build for, each as GOOS/GOARCH")
+	only := flags.Bool("version", false, "print the version and build nothing")
+	if err := shell.Parse(flags, args); err != nil {
+		return err
+	}
 	version, err := versionOf("CHANGELOG.md")
-	if err == nil && *only {
-		fmt.Println(version)
-		return
-	}
-	if err == nil {
-		err = release(ctx, version, *out, strings.Split(*list, ","))
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1)
+		return err
 	}
+	if *only {
+		fmt.Println(version)
+		return nil
+	}
+	return release(ctx, version, *out, strings.Split(*list, ","))
 }
 
 var heading = regexp.MustCompile(`(?m)^## (.*)$`)

@@ -1,5 +1,5 @@
 // Package shell starts and interrupts the programs of this module, and parses the flags
-// of the commands reproduce and observatory.
+// of those other than probode.
 package shell
 
 import (

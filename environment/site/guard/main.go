@@ -4,18 +4,16 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"os"
 	"path/filepath"
 
+	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/viz"
 )
 
 func main() {
-	if err := guard(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "guard:", err)
-		os.Exit(1)
-	}
+	shell.Main("guard", func(_ context.Context, args []string) error { return guard(args[0]) })
 }
 
 func guard(folder string) error {
