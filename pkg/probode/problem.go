@@ -122,6 +122,11 @@ type Problem struct {
 	// components exactly, and adds no noise to them.
 	Noiseless []int
 
+	// Symbolic is true if a program has derived FJ, FTheta, Pullback, Band, Autonomous and
+	// Noiseless from formulas of f. A Solver then does not compare them with F, because it
+	// could find only rounding errors.
+	Symbolic bool
+
 	// States and Params name the components of x and θ. If States is nil, the names are
 	// x1, x2, …. If Params is nil, the names are theta1, theta2, …. The unit of a state,
 	// if it has one, is written in brackets after the name of the state.

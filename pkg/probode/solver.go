@@ -72,7 +72,8 @@ type follower interface {
 // NewSolver returns a Solver for p with the method m on the grid g. The argument `alpha`
 // ≥ 0 is the noise scale; the variance of the noise is proportional to alpha. NewSolver
 // compares FJ and Band with F at the start, and returns an error if FJ or Band is wrong.
-// The Solver compares FJ and Band with F again at a few points of its first path.
+// The Solver compares FJ and Band with F again at a few points of its first path. Those
+// of a Symbolic problem are not compared.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

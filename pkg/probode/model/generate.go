@@ -94,6 +94,7 @@ func (g *generator) problem(hybrid *system) string {
 	if q.Autonomous {
 		b.WriteString("Autonomous: true,\n")
 	}
+	b.WriteString("Symbolic: true,\n")
 	if q.Noiseless != nil {
 		fmt.Fprintf(&b, "Noiseless: %#v,\n", q.Noiseless)
 	}

@@ -18,6 +18,7 @@ func generatedCascade() *probode.Problem {
 		Params:   []string{"k1", "k2", "k3", "off", "gel_a", "gel_b", "sd", "inhibitor"},
 		Theta:    []float64{2000, 30, 0.4, 20, 3, 0.7, 0.05, 0},
 		TimeUnit: "min",
+		Symbolic: true,
 		F: func(dst []float64, t float64, x, theta []float64) {
 			t1 := float64(0)
 			if t < theta[3] {

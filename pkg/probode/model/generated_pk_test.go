@@ -17,6 +17,7 @@ func generatedPK() *probode.Problem {
 		Theta:      []float64{1.2, 8, 2.5, 20, 0.1, 100, 12},
 		TimeUnit:   "h",
 		Autonomous: true,
+		Symbolic:   true,
 		Poles:      []string{"vmax*(central/volume)/(km + central/volume)"},
 		F: func(dst []float64, t float64, x, theta []float64) {
 			t1 := float64(theta[0] * x[0])

@@ -18,6 +18,7 @@ func generatedThreshold() *probode.Problem {
 		Params:     []string{"k", "c"},
 		Theta:      []float64{0.1, 0.5},
 		Autonomous: true,
+		Symbolic:   true,
 		F: func(dst []float64, t float64, x, theta []float64) {
 			t1 := float64(0)
 			if x[0] < theta[1] {
@@ -72,6 +73,7 @@ func generatedThreshold() *probode.Problem {
 			Params:     []string{"k", "c"},
 			Theta:      []float64{0.1, 0.5},
 			Autonomous: true,
+			Symbolic:   true,
 			Noiseless:  []int{2},
 			F: func(dst []float64, t float64, x, theta []float64) {
 				t1 := float64(0)

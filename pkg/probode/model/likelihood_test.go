@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -578,6 +579,29 @@ func TestBand(t *testing.T) {
 	}
 	if !q[0].Autonomous {
 		t.Error("not Autonomous")
+	}
+}
+
+// Derivatives of formulas are not compared with differences, which are wrong if states
+// differ by forty orders of magnitude or if large terms cancel.
+func TestSymbolic(t *testing.T) {
+	for _, rates := range [][2][3]string{
+		{{"x", "k * x * (1 - x / 100)", "99"}, {"y", "1", "1e40"}},
+		{{"x", "1e15 * x / k - x * (1e15 / k) - x", "1.01"}, {"y", "-y", "1"}},
+		{{"x", "1e25 * x / k / y - x * (1e25 / k) / y", "1.013"}, {"y", "-y", "1.7"}},
+	} {
+		q := odes(t, 1.17, 1, rates[:]...)
+		g, err := probode.UniformGrid(q, q.Theta, 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := probode.NewSolver(q, methods.Radau{}, g, 0); err != nil {
+			t.Error(err)
+		}
+		q.Symbolic = false
+		if _, err := probode.NewSolver(q, methods.Radau{}, g, 0); err == nil {
+			t.Errorf("%s: differences agree with the derivatives", rates[0][1])
+		}
 	}
 }
 

@@ -199,7 +199,7 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
 	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{start, start + 1}, TimeUnit: c.e.model.TimeUnit,
-		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n)}
+		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n), Symbolic: true}
 	q.Autonomous = !slices.Contains(expr.SymbolsOf(s.rates...), expr.Time)
 
 	for k, r := range s.rates {
