@@ -150,21 +150,8 @@ func (v *validator) experiment(x *Experiment) error {
 
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
-	c, is := of.(Censored)
-	i, within := of.(Interval)
-	switch {
-	case of == nil || is && c.Of == nil || within && i.Of == nil:
-		return errors.New("the distribution is nil")
-	case is && c.Upper != nil && !(*c.Upper > c.Limit):
-		return fmt.Errorf("the limits are %g and %g: want an upper limit above the lower one", c.Limit, *c.Upper)
-	case within && i.From.Name+i.To.Name != "":
-		return errors.New("a bound of the interval is a parameter or a column: want known numbers")
-	}
-	for _, t := range x.Data.T {
-		from, to := i.From.at(t), i.To.at(t)
-		if known := math.IsNaN(from) && math.IsNaN(to); within && !known && !(from < to) {
-			return fmt.Errorf("the interval at t = %g is [%g, %g]: want From < To", t, from, to)
-		}
+	if err := law(of, x.Data.T); err != nil {
+		return err
 	}
 	about, described := description(of)
 	for i, own := range of.Own() {
@@ -208,6 +195,31 @@ func (v *validator) column(x *Experiment, k int) error {
 		if many := 1 + 2*math.Abs(y); !math.IsNaN(y) && !possible(t, y, 1, 0.5) && !possible(t, y, y, 0.5) && !possible(t, y, 1, many) && !possible(t, y, y, many) {
 			return fmt.Errorf("the value %g at t = %g is impossible under %T: want %s", y, t, of, about.Y)
 		}
+	}
+	return nil
+}
+
+// law returns an error if `of`, or a distribution inside it, is nil or has wrong limits.
+func law(of Likelihood, times []float64) error {
+	switch of := of.(type) {
+	case nil:
+		return errors.New("the distribution is nil")
+	case Censored:
+		if of.Upper != nil && !(*of.Upper > of.Limit) {
+			return fmt.Errorf("the limits are %g and %g: want an upper limit above the lower one", of.Limit, *of.Upper)
+		}
+		return law(of.Of, times)
+	case Interval:
+		if of.From.Name+of.To.Name != "" {
+			return errors.New("a bound of the interval is a parameter or a column: want known numbers")
+		}
+		for _, t := range times {
+			from, to := of.From.at(t), of.To.at(t)
+			if known := math.IsNaN(from) && math.IsNaN(to); !known && !(from < to) {
+				return fmt.Errorf("the interval at t = %g is [%g, %g]: want From < To", t, from, to)
+			}
+		}
+		return law(of.Of, times)
 	}
 	return nil
 }
