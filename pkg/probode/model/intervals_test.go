@@ -71,18 +71,21 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// However different the intervals of an observable, it has one column, besides those of
-// repeated measurements; predictions at new times have the same. The likelihood of the
-// posterior is that of the file.
+// However different the intervals of an observable, it has one column. Those of repeated
+// measurements have the same name, unless their noise differs. Predictions at new times
+// have the same. The likelihood of the posterior is that of the file.
 func TestIntervalsShareAColumn(t *testing.T) {
 	for _, c := range []struct {
 		data, model string
 		columns     []string
 	}{
 		{"time,y\n0.1,7\n1,..1.5\n2,0.5..2\n3,0.4..\n4,0.3\n", fading, []string{"y"}},
-		{"time,y\n1,0.5..3\n2,0.5..2\n2,0.4..\n3,0.1..\n3,0.3\n", fading, []string{"y", "y_2"}},
+		{"time,y\n1,0.5..3\n2,0.5..2\n2,0.4..\n3,0.1..\n3,0.3\n", fading, []string{"y", "y"}},
+		{"time,y\n2,0.5..2\n2,0.3\n3,0.4..\n3,0.2\n", strings.Replace(fading, "log, noiseFormula: s", "log10, noiseFormula: s + 0.1 * x", 1), []string{"y", "noise of y", "y"}},
 		{"time,y\n1,..1.5\n2,0.5..2\n3,0.4..\n", strings.Replace(fading, "log, noiseFormula: s", "log10, noiseFormula: s + 0.1 * x", 1), []string{"y", "noise of y"}},
-		{"time,y\n1,..1.5\n2,0.5..2\n3,0.4..\ninf,0..0.1\ninf,..0.2\n", strings.Replace(fading, "log, noiseFormula: s", "lin, noiseFormula: s", 1), []string{"y", "y", "y_2"}},
+		{"time,y\n1,..1.5\n2,0.5..2\n3,0.4..\ninf,0..0.1\ninf,..0.2\n", strings.Replace(fading, "log, noiseFormula: s", "lin, noiseFormula: s", 1), []string{"y", "y", "y"}},
+		{"observableId,time,measurement,noiseParameters\ny,1,1,s\ny,1,2,s\ny,2,1.2,0.4\ny,2,1.1,s\ny,2,1.3,s\ny,3,1,0.4\n",
+			strings.Replace(fading, "noiseFormula: s", "noiseFormula: noiseParameter1_y", 1), []string{"y", "y", "y_2"}},
 		{"observableId,time,measurement,measurementType,censoringBounds,noiseParameters\ny,1,0,interval-censored,1;3,s\ny,2,0,interval-censored,0.5;1,s\ny,3,0.2,,,0.4\n",
 			strings.Replace(fading, "noiseFormula: s", "noiseFormula: noiseParameter1_y", 1), []string{"y", "y_2"}},
 	} {

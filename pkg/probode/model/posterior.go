@@ -229,6 +229,11 @@ type column struct {
 	formula *expr.Node
 }
 
+// like reports whether c has the formula and the noise of r.
+func (c *column) like(r *row) bool {
+	return c.row != nil && c.row.id == r.id && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal)
+}
+
 func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	w.columns, w.x.Errors = append(w.columns, c), append(w.x.Errors, errors)
 	w.x.Data.Names = append(w.x.Data.Names, name)
@@ -254,7 +259,7 @@ func (w *writer) rows(rows []row) []place {
 		}
 		k := -1
 		for j, c := range w.columns {
-			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.id == r.id && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
+			if math.IsNaN(data.Y[n-1][j]) && c.like(r) {
 				k = j
 				break
 			}
@@ -291,19 +296,25 @@ func (w *writer) rows(rows []row) []place {
 	return places
 }
 
-// column also adds columns for the parameters of the distribution (see errors).
+// column also adds columns for the parameters of the distribution (see errors). Columns
+// with the same formula and noise have the same name and the same distribution.
 func (w *writer) column(r *row) int {
-	name, same := r.id, 0
-	for _, c := range w.columns {
+	k, different := len(w.columns), map[string]bool{}
+	for j, c := range w.columns {
+		name := w.x.Data.Names[j]
+		if c.like(r) {
+			w.add(name, c, w.x.Errors[j])
+			return k
+		}
 		if c.row != nil && c.row.id == r.id {
-			same++
+			different[name] = true
 		}
 	}
-	if same > 0 {
-		name = fmt.Sprintf("%s_%d", name, same+1)
+	name := r.id
+	if n := len(different); n > 0 {
+		name = fmt.Sprintf("%s_%d", name, n+1)
 	}
 	errors, names, formulas := w.errors(r, name)
-	k := len(w.columns)
 	w.add(name, column{r, r.formula}, errors)
 	for i, number := range names {
 		w.add(number, column{nil, formulas[i]}, noNoise{})

@@ -268,7 +268,7 @@ func TestPosteriorColumns(t *testing.T) {
 		if len(b.Experiments) != 2 || len(b.Experiments[1].Data.T) != 1 || b.Experiments[1].Data.T[0] != 0 {
 			t.Fatalf("experiments %+v", b.Experiments)
 		}
-		if got, want := strings.Join(b.Experiments[0].Data.Names, " "), "y w noise of w w_2 noise of w_2"; got != want {
+		if got, want := strings.Join(b.Experiments[0].Data.Names, " "), "y w noise of w w"; got != want {
 			t.Errorf("columns %s: want %s", got, want)
 		}
 		d, err := bayes.NewDensity(context.Background(), b)

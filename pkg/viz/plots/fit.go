@@ -47,16 +47,16 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	return f
 }
 
-// observables groups the columns of one observable: those after the first contain data at
-// the same times, or whose errors have another size, so they have the same expected values
-// and a name that ends in a number.
+// observables groups the columns of one observable, which have the same expected values:
+// those after the first contain data at the same times, and have the same name, or data
+// whose errors have another size, and a name that ends in a number.
 func observables(q *bayes.Prediction) (groups [][]int) {
 	for k := range q.Fit[0][0] {
 		same := func(group []int) bool {
 			first := group[0]
-			end, is := strings.CutPrefix(name(q.Names, k), name(q.Names, first)+"_")
-			_, err := strconv.Atoi(end)
-			return is && err == nil && !slices.ContainsFunc(q.Fit[0], func(row []float64) bool {
+			end, is := strings.CutPrefix(name(q.Names, k), name(q.Names, first))
+			_, err := strconv.Atoi(strings.TrimPrefix(end, "_"))
+			return is && (end == "" || err == nil) && !slices.ContainsFunc(q.Fit[0], func(row []float64) bool {
 				return row[k] != row[first] && !(math.IsNaN(row[k]) && math.IsNaN(row[first]))
 			})
 		}

@@ -78,15 +78,15 @@ func TestFit(t *testing.T) {
 // with other expected values have panels of their own, whatever their names are.
 func TestOnePanelPerObservable(t *testing.T) {
 	nan := math.NaN()
-	q := &bayes.Prediction{Name: "high", T: []float64{1, 1.5, 2}, Names: []string{"y", "y_2", "y_3", "y_a", "z"}}
+	q := &bayes.Prediction{Name: "high", T: []float64{1, 1.5, 2}, Names: []string{"y", "y_2", "y_3", "y_a", "z", "y", "z"}}
 	for range 3 {
-		q.Fit = append(q.Fit, [][]float64{{1, 1, 5, 1, 1}, {2, 2, 5, 2, 2}, {3, 3, 5, 3, 3}})
-		q.Y = append(q.Y, [][]float64{{1, 1, 5, 1, 1}, {2, 2, 5, 2, 2}, {3, 3, 5, 3, 3}})
+		q.Fit = append(q.Fit, [][]float64{{1, 1, 5, 1, 1, 1, 4}, {2, 2, 5, 2, 2, 2, 4}, {3, 3, 5, 3, 3, 3, 4}})
+		q.Y = append(q.Y, [][]float64{{1, 1, 5, 1, 1, 1, 4}, {2, 2, 5, 2, 2, 2, 4}, {3, 3, 5, 3, 3, 3, 4}})
 	}
-	data := &bayes.Data{T: []float64{1, 2}, Names: q.Names, Y: [][]float64{{1.1, nan, 5, 1, nan}, {nan, 3.1, 5, 1, 3}}}
+	data := &bayes.Data{T: []float64{1, 2}, Names: q.Names, Y: [][]float64{{1.1, nan, 5, 1, nan, 0.9, nan}, {nan, 3.1, 5, 1, 3, nan, 3}}}
 	for name, f := range map[string]viz.Figure{"fit": plots.Fit(q, data), "predictive": plots.Predictive(q, data)} {
-		if len(f.Panels) != 4 {
-			t.Fatalf("%s: %d panels, want those of y, y_3, y_a and z", name, len(f.Panels))
+		if len(f.Panels) != 5 {
+			t.Fatalf("%s: %d panels, want those of y, y_3, y_a, and twice z", name, len(f.Panels))
 		}
 		if p := f.Panels[0]; p.Title != "high" || p.Y.Label != "y" {
 			t.Errorf("%s: %q, %q", name, p.Title, p.Y.Label)
@@ -103,8 +103,8 @@ func TestOnePanelPerObservable(t *testing.T) {
 				}
 			}
 		}
-		if shown != 7 {
-			t.Errorf("%s shows %d of 7 data", name, shown)
+		if shown != 9 {
+			t.Errorf("%s shows %d of 9 data", name, shown)
 		}
 	}
 }

@@ -110,6 +110,9 @@ func (m *model) predictTo(ctx context.Context, p *bayes.Posterior, to outFile, d
 			expected := *q
 			expected.Y = q.Fit
 			for k, name := range q.Names {
+				if slices.Contains(q.Names[:k], name) {
+					continue // repeated measurements
+				}
 				var columns [][]float64
 				for _, of := range []*bayes.Prediction{q, &expected} {
 					for _, prob := range intervals {

@@ -31,7 +31,7 @@ data: |
   time,y
   1,1.2
   2,0.8
-  3,1.4
+  2,1.4
 `
 	if err := os.WriteFile(model, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
