@@ -68,7 +68,8 @@ type SearchCounts struct {
 	Searches, Given, Once int
 
 	// Tried is the number of draws from the prior at which the density was evaluated.
-	// Solved is the number of draws from the prior at which the density was positive.
+	// Solved is the number of those at which the equations could be solved. The density may
+	// be zero there, if the data are impossible.
 	Tried, Solved int
 }
 

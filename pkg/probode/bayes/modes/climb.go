@@ -25,17 +25,19 @@ type climb struct {
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
 // start returns nil if the log density is not finite, and whether theta is on the edge of
-// the support.
-func start(e *bayes.Density, theta []float64) (c *climb, edge bool) {
+// the support. The density may be zero though the equations are solved: if data are
+// impossible.
+func start(e *bayes.Density, theta []float64) (c *climb, edge, solved bool) {
 	u := make([]float64, len(theta))
 	if e.Unconstrain(u, theta) != nil {
-		return nil, true
+		return nil, true, false
 	}
 	f, err := e.LogPosterior(u, nil)
-	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return nil, false
+	solved = err == nil && !math.IsNaN(f)
+	if !solved || math.IsInf(f, 0) {
+		return nil, false, solved
 	}
-	return &climb{Ascent: at(u, f), found: 1}, false
+	return &climb{Ascent: at(u, f), found: 1}, false, true
 }
 
 func highest(climbs []*climb) float64 {

@@ -64,11 +64,10 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	if err != nil {
 		return nil, err
 	}
-	solved := len(points)
 	climbs, left := q.starts(points)
 	var from []*climb
 	for i, x := range s.From {
-		if c, _ := start(e, x); c != nil {
+		if c, _, _ := start(e, x); c != nil {
 			c.from = []int{i}
 			from = append(from, c)
 		}
@@ -86,7 +85,7 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 		}
 		return nil, fmt.Errorf("modes: the posterior density is zero at all %d draws from the prior: %w", q.tried, why)
 	}
-	out := &bayes.Modes{SearchCounts: bayes.SearchCounts{Given: len(from), Tried: q.tried, Solved: solved}}
+	out := &bayes.Modes{SearchCounts: bayes.SearchCounts{Given: len(from), Tried: q.tried, Solved: q.solved}}
 	ends, searches, err := q.climb(ctx, from, climbs, left)
 	if err != nil {
 		return nil, err

@@ -101,6 +101,22 @@ func TestFindModeOfAGaussian(t *testing.T) {
 	}
 }
 
+// Where data are impossible, the density is zero and the equations are solved. The mean
+// a + b of the second log-normal observation is positive with probability 0.5.
+func TestSolvedWhereTheDensityIsZero(t *testing.T) {
+	p := lines()
+	for k := range p.Experiments[0].Errors {
+		p.Experiments[0].Errors[k] = bayes.LogNormal{Sigma: bayes.Known(0.4)}
+	}
+	found, err := modes.Find(context.Background(), p, modes.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Tried == 0 || found.Solved != found.Tried || strings.Contains(found.Missed(), "could not be solved") {
+		t.Errorf("solved at %d of %d: %s", found.Solved, found.Tried, found.Missed())
+	}
+}
+
 // Without data the mode is that of the prior on the unconstrained scale: of
 // log θ at μ for a log-normal distribution, of log θ at log(α/β) for a gamma distribution, and of
 // the logit at the mean α/(α+β) for a beta distribution.

@@ -13,12 +13,13 @@ import (
 )
 
 type search struct {
-	p     *bayes.Posterior
-	s     Settings
-	hook  progress.Hook
-	tried int              // draws from the prior that were tried
-	free  bool             // the search chooses the number of starts
-	all   []*bayes.Density // one for each worker
+	p      *bayes.Posterior
+	s      Settings
+	hook   progress.Hook
+	tried  int              // draws from the prior that were tried
+	solved int              // those at which the equations could be solved
+	free   bool             // the search chooses the number of starts
+	all    []*bayes.Density // one for each worker
 }
 
 func newSearch(ctx context.Context, p *bayes.Posterior, s Settings, hook progress.Hook) (*search, error) {

@@ -45,15 +45,18 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 			thetas[i][k] = q.p.Params[k].Prior.Quantile((float64(part) + at) / float64(len(thetas)))
 		}
 	}
-	all, edge := make([]*climb, len(thetas)), make([]bool, len(thetas))
+	all, edge, solved := make([]*climb, len(thetas)), make([]bool, len(thetas)), make([]bool, len(thetas))
 	err = q.each(ctx, len(thetas), q.tell(0, "draws of the prior"), func(e *bayes.Density, i int) error {
-		all[i], edge[i] = start(e, thetas[i])
+		all[i], edge[i], solved[i] = start(e, thetas[i])
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, c := range all {
+		if solved[i] {
+			q.solved++
+		}
 		switch {
 		case c != nil:
 			points = append(points, c)
