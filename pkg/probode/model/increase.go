@@ -60,7 +60,7 @@ func (e *Instance) addIncreases(l *lowering) {
 		if len(e.events) > 0 {
 			set(e.model.start, false)
 		}
-		for _, t := range times[:len(times)-1] {
+		for _, t := range times {
 			if t > e.model.start {
 				set(t, true)
 			}

@@ -262,3 +262,35 @@ data: d.csv
 		}
 	}
 }
+
+// A predicted increase is that since the last measurement before its time, also after all
+// measurements. With the rate k, it is k(t − s).
+func TestPredictedIncreases(t *testing.T) {
+	p, err := Parse("m", []byte(`parameters:
+  - {parameterId: k, lowerBound: 0.5, upperBound: 1}
+odes:
+  - {stateId: total, rightHandSide: k, initialValue: 3}
+observables:
+  - {observableId: out, observableFormula: total, noiseFormula: 1, increase: 1}
+data: |
+  time,out
+  1,1
+  2,1
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.Posterior()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, theta, _, err := bayes.PredictPrior(t.Context(), b, 1, []float64{0.5, 1, 1.5, 2, 3, 5}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []float64{0.5, 1, 0.5, 1, 1, 3} {
+		if got := out[0].Fit[0][n][0] / theta[0][0]; math.Abs(got-want) > 1e-6 {
+			t.Errorf("time %v: an increase of %v, want %v", out[0].T[n], got, want)
+		}
+	}
+}
