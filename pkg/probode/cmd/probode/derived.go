@@ -106,12 +106,13 @@ func (m *model) predictTo(ctx context.Context, p *bayes.Posterior, to outFile, d
 	return to.write(nil, func(out io.Writer) error {
 		w := csv.NewWriter(out)
 		w.Write([]string{"experiment", "time", "observable", "q2.5", "q50", "q97.5", "expected_q2.5", "expected_q50", "expected_q97.5"})
-		for _, q := range predictions {
+		for i, q := range predictions {
 			expected := *q
 			expected.Y = q.Fit
 			for k, name := range q.Names {
-				if slices.Contains(q.Names[:k], name) {
-					continue // repeated measurements
+				measured := slices.ContainsFunc(p.Experiments[i].Data.Y, func(row []float64) bool { return !math.IsNaN(row[k]) })
+				if !measured || slices.Contains(q.Names[:k], name) {
+					continue // the size of the errors, or repeated measurements
 				}
 				var columns [][]float64
 				for _, of := range []*bayes.Prediction{q, &expected} {

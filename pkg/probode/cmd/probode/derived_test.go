@@ -26,7 +26,7 @@ assignments:
 odes:
   - {stateId: x, rightHandSide: 0*x, initialValue: m}
 observables:
-  - {observableId: y, observableFormula: x, noiseFormula: 1}
+  - {observableId: y, observableFormula: x, noiseFormula: cos(x - m)}
 data: |
   time,y
   1,1.2
