@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
@@ -217,28 +219,19 @@ func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest
 // weights. Let W be the sum of all weights. For i = 0, …, n−1, resampled selects the
 // first draw at which the cumulative weight exceeds W (i + ½)/n.
 func (d *draws) resampled(weights [][]float64, n int) (out [][]float64) {
-	var sum, at float64
-	for _, c := range weights {
-		for _, w := range c {
-			sum += w
-		}
-	}
-	unit := func(c, k int) float64 { return weights[c][k] }
+	all, w := d.all.Pooled(), slices.Concat(weights...)
 	if weights == nil {
-		sum = float64(len(d.all.Draws) * len(d.all.Draws[0]))
-		unit = func(int, int) float64 { return 1 }
+		w = slices.Repeat([]float64{1}, len(all))
 	}
-	next := 0
-	for c, chain := range d.all.Draws {
-		for k, theta := range chain {
-			at += unit(c, k)
-			before := next
-			for next < n && at > (float64(next)+0.5)/float64(n)*sum {
-				next++
-			}
-			if next > before && (len(out) == 0 || !slices.Equal(out[len(out)-1], theta)) {
-				out = append(out, theta)
-			}
+	sum, at, next := floats.Sum(w), 0.0, 0
+	for k, theta := range all {
+		at += w[k]
+		before := next
+		for next < n && at > (float64(next)+0.5)/float64(n)*sum {
+			next++
+		}
+		if next > before && (len(out) == 0 || !slices.Equal(out[len(out)-1], theta)) {
+			out = append(out, theta)
 		}
 	}
 	return out

@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/compare"
@@ -110,27 +113,22 @@ func (s *sampling) strays(y *draws) (errors float64, param string, err error) {
 	}); err != nil {
 		return 0, "", err
 	}
+	var at [][]float64 // the slopes where there are any
+	var w []float64
+	for i, grad := range slopes {
+		if grad != nil {
+			at, w = append(at, grad), append(w, 1)
+			if weights != nil {
+				w[len(w)-1] = weights[i*len(all)/n]
+			}
+		}
+	}
+	sum := floats.Sum(w)
 	for k := range d {
-		var sum, mean, variance float64
-		weight := func(i int) float64 {
-			switch {
-			case slopes[i] == nil:
-				return 0
-			case weights == nil:
-				return 1
-			}
-			return weights[i*len(all)/n]
-		}
-		for i := range n {
-			if w := weight(i); w > 0 {
-				sum, mean = sum+w, mean+w*slopes[i][k]
-			}
-		}
-		mean /= sum
-		for i := range n {
-			if w := weight(i); w > 0 {
-				variance += math.Pow(w/sum*(slopes[i][k]-mean), 2)
-			}
+		x := diag.Column([][][]float64{at}, k)[0]
+		mean, variance := stat.Mean(x, w), 0.0
+		for i, v := range x {
+			variance += math.Pow(w[i]/sum*(v-mean), 2)
 		}
 		if z := math.Abs(mean) / math.Sqrt(variance); z > errors && !math.IsInf(z, 1) {
 			errors, param = z, s.p.Params[k].Name
