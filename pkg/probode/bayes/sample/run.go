@@ -63,7 +63,6 @@ type job struct {
 	settings  mcmc.Settings
 	notes     []string
 	kernels   []*guard
-	densities []*bayes.Density
 	full      int          // number of steps needed to solve all equations once
 	modes     *bayes.Modes // nil if no search was made, or if it failed
 	running   *mcmc.Running
@@ -188,8 +187,8 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 			chains, err = j.running.Run(inner)
 		}
 	} else {
-		for _, d := range j.densities {
-			d.Bind(j.late)
+		for _, k := range j.kernels {
+			k.d.Bind(j.late)
 		}
 		chains, err = j.running.Extend(inner, draws)
 	}
@@ -323,7 +322,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	} else {
 		walk = proposal(j.modes, burnIn)
 	}
-	k := &guard{Kernel: j.algorithm.Kernel(d, walk, burnIn), d: d, burnIn: burnIn, late: j.late, stop: j.stop}
+	k := &guard{Kernel: j.algorithm.Kernel(d, walk, burnIn), job: j, d: d, burnIn: burnIn}
 	if j.algorithm.Target == Classical {
 		k.failures = newFailures(d.Dim(), burnIn)
 		d.OnFailure(k.failures.add)
@@ -331,7 +330,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	if _, ok := k.Kernel.(mcmc.Generator); !ok {
 		panic(fmt.Sprintf("sample: the kernel of %v is not an mcmc.Generator: want a kernel whose method Generate returns the quantities that bayes.Density.Quantities lists", j.sampler))
 	}
-	j.kernels, j.densities = append(j.kernels, k), append(j.densities, d)
+	j.kernels = append(j.kernels, k)
 	return k
 }
 
@@ -363,8 +362,8 @@ func (j *job) tuned() []string {
 // use another grid. If the prior density is zero, no equations are solved.
 func (j *job) solves() float64 {
 	steps := 0
-	for _, d := range j.densities {
-		steps += d.Work()
+	for _, k := range j.kernels {
+		steps += k.d.Work()
 	}
 	return float64(steps) / float64(j.full)
 }
@@ -373,9 +372,8 @@ func (j *job) solves() float64 {
 // of the kernel, and discards an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel
-	d    *bayes.Density
-	late context.Context         // the context of the solves; nil in tests
-	stop context.CancelCauseFunc // nil in tests
+	job *job
+	d   *bayes.Density
 
 	fault    error     // a panic in the kernel
 	failures *failures // nil if the solver's noise is part of the model
@@ -394,8 +392,8 @@ func (k *guard) recovered() {
 	if v := recover(); v != nil && k.Err() == nil {
 		k.fault = fmt.Errorf("sample: the sampler: %w", &probode.PanicError{Value: v, Stack: debug.Stack()})
 	}
-	if err := k.Err(); err != nil && k.stop != nil {
-		k.stop(err)
+	if err := k.Err(); err != nil && k.job.stop != nil {
+		k.job.stop(err)
 	}
 }
 
@@ -405,7 +403,7 @@ func (k *guard) Init(x []float64, rng *rand.Rand) error {
 	defer k.recovered()
 	err := k.Kernel.Init(x, rng)
 	if err != nil && k.d.Interrupted() {
-		err = context.Cause(k.late)
+		err = context.Cause(k.job.late)
 	}
 	return cmp.Or(k.Err(), err)
 }
