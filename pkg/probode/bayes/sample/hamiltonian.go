@@ -63,8 +63,7 @@ func (s Hamiltonian) Algorithm() Algorithm {
 		a.Notes = []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s; the data are informative about %d directions of ξ", d.Posterior().Format(theta), len(g.blocks))}
 		a.Kernel = func(e *bayes.Density, _ mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
 			k := &hamiltonian{natural: newNatural(e), gaussian: g, xi: make([]float64, e.NoiseLen()), dxi: make([]float64, e.NoiseLen())}
-			k.kernel = &mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: g.precision(), Learned: e.Dim()}
-			k.unconstrained = k.kernel
+			k.unconstrained = &mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: g.precision(), Learned: e.Dim()}
 			return k
 		}
 		return a, nil
@@ -170,7 +169,6 @@ func (g *gaussian) precision() *mat.SymDense {
 type hamiltonian struct {
 	natural
 	*gaussian
-	kernel  *mcmc.Hamiltonian
 	xi, dxi []float64 // ξ, and the gradient with respect to it
 }
 
@@ -217,20 +215,20 @@ func (k *hamiltonian) Init(x []float64, rng *rand.Rand) error {
 		normals(y, rng)
 		copy(y, u)
 		copy(y[d:n], k.mean[d:])
-		return k.kernel.Init(y, rng)
+		return k.unconstrained.Init(y, rng)
 	})
 }
 
 // Generate writes the quantities that Density.Generate computes.
 func (k *hamiltonian) Generate(dst []float64) {
-	x := k.kernel.Position()
+	x := k.unconstrained.Position()
 	k.noise(x)
 	logp, _ := k.e.LogPosterior(x[:len(k.theta)], k.xi) // it was solved before, so there is no error
 	k.e.Generate(dst, logp, k.Position(), k.e.Expected())
 }
 
 func tunedLeap(k mcmc.Kernel) (what, value string) {
-	size, turning := k.(*hamiltonian).kernel.Leap()
+	size, turning := k.(*hamiltonian).unconstrained.(*mcmc.Hamiltonian).Leap()
 	value = fmt.Sprintf("%.2g", size)
 	if turning > 0 {
 		value += fmt.Sprintf(", with %.0f %% rotations", 100*turning)

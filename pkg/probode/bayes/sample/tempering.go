@@ -36,7 +36,7 @@ func (Tempering) String() string { return "tempering" }
 func (s Tempering) Algorithm() Algorithm {
 	return Algorithm{Target: Classical, Check: s.check, Kernel: s.kernel,
 		BurnIn: func(parameters int) int { return 300 + 75*parameters },
-		Tuned:  func(k mcmc.Kernel) (what, value string) { return k.(*tempering).tuned() }}
+		Tuned:  tunedSwaps}
 }
 
 func (s Tempering) check(*bayes.Density) error {
@@ -47,7 +47,7 @@ func (s Tempering) check(*bayes.Density) error {
 }
 
 func (s Tempering) kernel(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn int) mcmc.Kernel {
-	k := &tempering{natural: newNatural(e)}
+	k := newNatural(e)
 	target := func(e *bayes.Density) func(u []float64) (base, rest float64, err error) {
 		return func(u []float64) (base, rest float64, err error) {
 			if base = e.Constrain(k.work, u); math.IsInf(base, -1) {
@@ -57,7 +57,7 @@ func (s Tempering) kernel(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn
 			return base, rest, err
 		}
 	}
-	k.kernel = &mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: walk, Target: target(e),
+	tempering := &mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: walk, Target: target(e),
 		Draw: func(u []float64, rng *rand.Rand) {
 			for range 100 { // a draw may be rounded to the edge of the support
 				if e.Unconstrain(u, e.Posterior().DrawPrior(rng)) == nil {
@@ -66,10 +66,10 @@ func (s Tempering) kernel(e *bayes.Density, walk mcmc.AdaptiveMetropolis, burnIn
 			}
 		}}
 	if c := coarse(e); c != nil {
-		k.kernel.Coarse = target(c)
+		tempering.Coarse = target(c)
 	}
-	k.unconstrained = k.kernel
-	return k
+	k.unconstrained = tempering
+	return &k
 }
 
 // coarse returns a density that is cheaper than e and accurate enough where it is
@@ -150,16 +150,10 @@ func (n *natural) Generate(dst []float64) {
 	}
 }
 
-// tempering is the kernel of Tempering.
-type tempering struct {
-	natural
-	kernel *mcmc.Tempering
-}
-
-// tuned returns the mean probability of a swap for each pair of neighbouring temperatures,
-// and how many points have moved from the prior (β = 0) to the posterior (β = 1).
-func (k *tempering) tuned() (what, value string) {
-	rates, trips := k.kernel.Swaps()
+// tunedSwaps returns the mean probability of a swap for each pair of neighbouring
+// temperatures, and how many points have moved from the prior (β = 0) to the posterior (β = 1).
+func tunedSwaps(k mcmc.Kernel) (what, value string) {
+	rates, trips := k.(*natural).unconstrained.(*mcmc.Tempering).Swaps()
 	var all []string
 	for _, r := range rates {
 		all = append(all, fmt.Sprintf("%.2f", r))
