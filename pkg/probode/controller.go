@@ -86,7 +86,7 @@ type controller struct {
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
 	d := p.Dim()
-	c := &controller{given: p, p: p, chooser: m.String(), fixed: fixed, set: f, theta: theta, now: new(field.Window), guard: pole.New(d, p.Poles), q: float64(m.Order()) + 1, most: 5, watch: p.triggers()}
+	c := &controller{given: p, p: p, chooser: m.String(), fixed: fixed, set: f, theta: theta, now: new(field.Window), guard: pole.New(d, p.Poles), q: float64(m.Order()) + 1, most: 5, watch: p.Triggers()}
 	if len(fixed.events) > 0 || c.guard != nil {
 		c.p = p.Wrapped(field.Wrap{Window: c.now, Guard: c.guard})
 	}

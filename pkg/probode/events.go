@@ -223,8 +223,8 @@ type mark struct {
 	inside bool // it happens within the span
 }
 
-// triggers returns the events of p that have a Trigger, or nil if there are none.
-func (p *Problem) triggers() *trigger.Watch {
+// Triggers returns the events of p that have a Trigger, or nil if there are none.
+func (p *Problem) Triggers() *trigger.Watch {
 	var list []trigger.Condition
 	for k := range p.Events {
 		if e := &p.Events[k]; e.Trigger != nil {

@@ -17,24 +17,6 @@ type occurrence struct {
 	inside bool // its time lies in the span; the grid has a place for it even if not
 }
 
-// watchTriggers returns the events of p that have a Trigger, or nil if there are none.
-func watchTriggers(p *probode.Problem) *trigger.Watch {
-	var list []trigger.Condition
-	for k := range p.Events {
-		if ev := &p.Events[k]; ev.Trigger != nil {
-			name := ev.Name
-			if name == "" {
-				name = fmt.Sprintf("event %d", k+1)
-			}
-			list = append(list, trigger.Condition{Name: name, G: ev.Trigger, Jump: ev.Jump, Priority: ev.Priority, AtStart: ev.AtStart})
-		}
-	}
-	if list == nil {
-		return nil
-	}
-	return trigger.New(list, p.Span[1]-p.Span[0])
-}
-
 // happen applies the jump of an event to the state, and then the jumps of events whose
 // triggers become positive as a result.
 func (e *integration) happen(h occurrence) error {

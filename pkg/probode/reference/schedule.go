@@ -55,7 +55,7 @@ func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []i
 // `run` is 0, or the more accurate one if it is 1.
 func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop) *integration {
 	d := p.Dim()
-	e := &integration{problem: p, triggers: watchTriggers(p), guard: pole.New(d, p.Poles), theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
+	e := &integration{problem: p, triggers: p.Triggers(), guard: pole.New(d, p.Poles), theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
 	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.scale, &e.noise, &e.left, &e.f0, &e.before, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
 		*v = make([]float64, d)
 	}
