@@ -69,11 +69,7 @@ var (
 )
 
 func newSolver(p *probode.Problem, m probode.Method, h, alpha float64) (*probode.Solver, error) {
-	g, err := probode.UniformGrid(p, nil, h)
-	if err != nil {
-		return nil, err
-	}
-	return probode.NewSolver(p, m, g, alpha)
+	return probode.Setup{Method: m, Mesh: probode.Uniform(h), Alpha: alpha}.Solver(context.Background(), p, nil, nil)
 }
 
 func fhn() *probode.Problem { return problems.FitzHughNagumo() }

@@ -192,15 +192,8 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 	if mesh == nil {
 		mesh = Uniform(s.StepSize)
 	}
-	g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx, p, theta, s.Times)
+	solver, err := Setup{Method: m, Mesh: mesh, Scaling: s.Scaling, Alpha: s.Alpha}.Solver(ctx, p, theta, s.Times)
 	if err != nil {
-		return nil, nil, err
-	}
-	solver, err := NewSolver(p, m, g, s.Alpha)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := solver.SetScaling(s.Scaling, theta); err != nil {
 		return nil, nil, err
 	}
 	return solver, theta, solver.MoveTo(theta)

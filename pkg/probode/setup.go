@@ -114,10 +114,9 @@ func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*G
 	return g.Solver().Grid(), nil
 }
 
-// bindGrid replaces the mesh of the Setup s by m, and returns a Path on the resulting
-// grid.
-func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []float64) (Path, error) {
-	s.Mesh = m
+// Solver returns a Solver of p with the Alpha and the Scaling of s, on the grid that Grid
+// returns for the parameters `at`.
+func (s Setup) Solver(ctx context.Context, p *Problem, at, times []float64) (*Solver, error) {
 	g, err := s.Grid(ctx, p, at, times)
 	if err != nil {
 		return nil, err
@@ -130,6 +129,17 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 		if err := solver.SetScaling(s.Scaling, at); err != nil {
 			return nil, err
 		}
+	}
+	return solver, nil
+}
+
+// bindGrid replaces the mesh of the Setup s by m, and returns a Path on the resulting
+// grid.
+func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []float64) (Path, error) {
+	s.Mesh = m
+	solver, err := s.Solver(ctx, p, at, times)
+	if err != nil {
+		return nil, err
 	}
 	path, err := newGridPath(solver, times)
 	if err != nil {

@@ -109,14 +109,7 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 		return err
 	}
 	mesh := cmp.Or[probode.Mesh](c.s.Mesh, probode.Uniform(c.s.StepSize))
-	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(ctx, p, c.theta, nil)
-	if err != nil {
-		return err
-	}
-	if c.solver, err = probode.NewSolver(p, m, g, 0); err != nil {
-		return err
-	}
-	if err := c.solver.SetScaling(c.s.Scaling, c.theta); err != nil {
+	if c.solver, err = (probode.Setup{Method: m, Mesh: mesh, Scaling: c.s.Scaling}).Solver(ctx, p, c.theta, nil); err != nil {
 		return err
 	}
 	workers := cmp.Or(c.s.Workers, runtime.GOMAXPROCS(0))

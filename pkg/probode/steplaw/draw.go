@@ -137,17 +137,10 @@ type drawer struct {
 }
 
 func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, blocks int) ([]*drawer, error) {
-	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, nil, nil)
-	if err != nil {
-		return nil, err
-	}
 	made := &method{Exact: m}
-	solver, err := probode.NewSolver(p, made, g, s.Alpha)
-	if err != nil {
-		return nil, err
-	}
 	// The exact distribution is defined only for noise that is scaled by ScaleStep.
-	if err := solver.SetScaling(probode.ScaleStep, p.Theta); err != nil {
+	solver, err := probode.Setup{Method: made, Mesh: s.Mesh, Scaling: probode.ScaleStep, Alpha: s.Alpha}.Solver(ctx, p, nil, nil)
+	if err != nil {
 		return nil, err
 	}
 	z := make([]float64, solver.PathLen())

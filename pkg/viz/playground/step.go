@@ -76,11 +76,7 @@ func (f *step) compute(ctx context.Context) error {
 	if f.text("linearize") == "current" {
 		m.Linearize = adams.Current
 	}
-	g, err := probode.UniformGrid(p, p.Theta, h)
-	if err != nil {
-		return err
-	}
-	solver, err := probode.NewSolver(p, m, g, f.number("alpha"))
+	solver, err := probode.Setup{Method: m, Mesh: probode.Uniform(h), Alpha: f.number("alpha")}.Solver(ctx, p, nil, nil)
 	if err != nil {
 		return err
 	}

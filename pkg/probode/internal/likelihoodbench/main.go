@@ -125,11 +125,7 @@ func frozen(ctx context.Context, f *model.File, m probode.Method, tolerance prob
 	}
 	var all []func() error
 	for _, p := range odes {
-		g, err := probode.Setup{Method: m, Mesh: probode.Frozen{Tolerance: tolerance}}.Grid(ctx, p, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		s, err := probode.NewSolver(p, m, g, 0)
+		s, err := probode.Setup{Method: m, Mesh: probode.Frozen{Tolerance: tolerance}}.Solver(ctx, p, nil, nil)
 		if err != nil {
 			return nil, err
 		}
