@@ -33,35 +33,18 @@ func (f Frozen) Bind(ctx context.Context, s Setup, p *Problem, at, times []float
 	return bindGrid(ctx, f, s, p, at, times)
 }
 
+// grid makes the run. The grid contains the local errors, which scale the noise; computing
+// them can take as long as the run itself.
 func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
-	return f.run(ctx, p, m, theta, times, true)
-}
-
-// run performs the error-controlled run at theta, and returns its grid. If the argument
-// `local` is true, the grid also contains the local errors, which scale the noise.
-// Computing local errors can take as long as the run itself.
-func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
-	if err := p.Validate(); err != nil {
+	theta, err := f.check(p, m, theta)
+	if err != nil {
 		return nil, err
 	}
 	if err := p.foreseen(); err != nil {
 		return nil, err
 	}
-	if m == nil {
-		return nil, fmt.Errorf("%s: the method is nil", p.Title())
-	}
-	theta, err := p.Parameters(theta)
-	if err != nil {
-		return nil, err
-	}
 	fail := func(err error) (*Grid, error) {
 		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, f, err)
-	}
-	if err := f.check(p.Dim()); err != nil {
-		return fail(err)
-	}
-	if !(f.Max >= 0) || f.MaxSteps < 0 {
-		return fail(fmt.Errorf("the maximum step is %g and the maximum number of steps is %d: want numbers ≥ 0", f.Max, f.MaxSteps))
 	}
 	// The times of events and the requested times divide the run into parts.
 	fixed, err := NewGrid(p, theta, times)
@@ -72,9 +55,6 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if err != nil {
 		return fail(err)
 	}
-	if !local {
-		c.made = nil
-	}
 	if err := c.run(ctx); err != nil {
 		return fail(err)
 	}
@@ -82,10 +62,26 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if err != nil {
 		return fail(err)
 	}
-	if local {
-		g.local = c.local
-	}
+	g.local = c.local
 	return g, nil
+}
+
+// check returns θ, or an error if no run can begin.
+func (f Frozen) check(p *Problem, m Method, theta []float64) ([]float64, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, fmt.Errorf("%s: the method is nil", p.Title())
+	}
+	err := f.Tolerance.check(p.Dim())
+	if err == nil && (!(f.Max >= 0) || f.MaxSteps < 0) {
+		err = fmt.Errorf("the maximum step is %g and the maximum number of steps is %d: want numbers ≥ 0", f.Max, f.MaxSteps)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, f, err)
+	}
+	return p.Parameters(theta)
 }
 
 // Adaptive is a Mesh whose steps are chosen anew at every θ, by an error-controlled run
@@ -151,20 +147,8 @@ func (a Adaptive) String() string { return a.Tolerance.String() + ", again at ev
 // Bind runs the method at the given θ, and returns an error if the tolerance cannot be
 // met at this θ.
 func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
 	m := s.Method
-	if m == nil {
-		return nil, fmt.Errorf("%s: the method is nil", p.Title())
-	}
-	if !(a.Max >= 0) || a.MaxSteps < 0 {
-		return nil, fmt.Errorf("%s: the largest step is %g and the largest number of steps is %d: want numbers ≥ 0", p.Title(), a.Max, a.MaxSteps)
-	}
-	if err := a.check(p.Dim()); err != nil {
-		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, a.Tolerance, err)
-	}
-	at, err := p.Parameters(at)
+	at, err := Frozen(a).check(p, m, at)
 	if err != nil {
 		return nil, err
 	}
@@ -262,8 +246,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 		}
 		s.c.made, s.c.loose = nil, s.set.parts == 0 // no noise is scaled by these errors, and this path is not differentiated
 	}
-	s.c.move(theta, s.fixed)
-	s.c.sizes = s.sizes
+	s.c.theta, s.c.fixed, s.c.sizes = theta, s.fixed, s.sizes
 	if err := s.c.run(ctx); err != nil {
 		return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 	}

@@ -118,9 +118,6 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	return c, err
 }
 
-// move prepares the controller for a run at another θ.
-func (c *controller) move(theta []float64, fixed *Grid) { c.theta, c.fixed = theta, fixed }
-
 // run repeats the run until the errors of no component have been compared with a size
 // that the component does not have.
 func (c *controller) run(ctx context.Context) error {
