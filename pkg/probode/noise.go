@@ -20,10 +20,9 @@ const noiseBlock = 256
 // DrawNoise fills xi with the standard normal variates of path number `path`. The values
 // of xi[0], xi[1], … depend on `seed` and `path`, but not on the length of xi.
 func DrawNoise(xi []float64, seed, path uint64) {
-	var source normal.Source
 	for from := 0; from < len(xi); from += noiseBlock {
-		source.Seed(streams.Seed(seed, path, uint64(from/noiseBlock)))
-		source.Fill(xi[from:min(from+noiseBlock, len(xi))])
+		hi, lo := streams.Seed(seed, path, uint64(from/noiseBlock))
+		normal.Fill(xi[from:min(from+noiseBlock, len(xi))], hi, lo)
 	}
 }
 

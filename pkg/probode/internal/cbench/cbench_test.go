@@ -85,7 +85,6 @@ func comparisons(tb testing.TB) []comparison {
 	am := func(s int, l adams.Linearization) probode.Method {
 		return adams.Moulton{Steps: s, Linearize: l}
 	}
-	var source normal.Source
 	x := make([]float64, 2048)
 	return []comparison{
 		nerve("AM0 current", "am0", am(0, adams.Current)),
@@ -96,7 +95,7 @@ func comparisons(tb testing.TB) []comparison {
 		nerve("RK4", "rk4", methods.RungeKutta{}),
 		solve(tb, "dense d=40", "dense", problems.Lorenz96(40), am(0, adams.Current), 1./128, 64, 10),
 		solve(tb, "banded d=200", "banded", problems.Brusselator(100), am(0, adams.Current), 1./1024, 64, 10),
-		{"normal", "normal", 200, len(x), func() error { source.Fill(x); return nil }},
+		{"normal", "normal", 200, len(x), func() error { normal.Fill(x, 1, 2); return nil }},
 	}
 }
 

@@ -14,15 +14,6 @@ import (
 	"math/bits"
 )
 
-// A Source is the state of a PCG generator. The zero value is the state of Seed(0, 0).
-type Source struct{ hi, lo uint64 }
-
-// Seed sets s to the initial state of rand.NewPCG(hi, lo).
-func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
-
-// State returns hi and lo such that Seed(hi, lo) restores the current state.
-func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
-
 // The generator multiplies its state by a and adds c. Each of these numbers consists of
 // two 64-bit words. Two steps together multiply the state by a² and then add (a + 1)c.
 // The constant `dxsm` is the multiplier in the output of the generator.
@@ -53,21 +44,15 @@ func output(hi, lo uint64) uint64 {
 	return hi * (lo | 1)
 }
 
-// Uint64 returns 64 random bits.
-func (s *Source) Uint64() uint64 {
-	s.hi, s.lo = next(s.hi, s.lo)
-	return output(s.hi, s.lo)
-}
-
-// Fill fills dst with independent standard normal variates.
+// Fill fills dst with independent standard normal variates, from the initial state of
+// rand.NewPCG(hi, lo).
 //
 // Each state of the generator is computed from the previous state. To save time, Fill
 // computes two states at once, both from the current state. To compute a variate, seven
 // bits of a random word choose a strip, and 32 other bits choose a point in this strip.
 // The variate is the abscissa of the point. The point nearly always lies in the part of
 // the strip that is entirely below the density.
-func (s *Source) Fill(dst []float64) {
-	hi, lo := s.hi, s.lo
+func Fill(dst []float64, hi, lo uint64) {
 	for len(dst) >= 2 {
 		h1, l1 := next(hi, lo)
 		hi, lo = next2(hi, lo)
@@ -91,10 +76,9 @@ func (s *Source) Fill(dst []float64) {
 		if a := &strips[u>>32%layers]; a.holds(u) {
 			dst[0] = float64(int32(u)) * a.width
 		} else {
-			hi, lo, dst[0] = reject(hi, lo, u)
+			_, _, dst[0] = reject(hi, lo, u)
 		}
 	}
-	s.hi, s.lo = hi, lo
 }
 
 // holds reports |j| < inside for the lower half j of u: 0 ≤ j + n < 2n + 1 with n =

@@ -18,26 +18,18 @@ func TestSameNumbersAsRand(t *testing.T) {
 	var tails int
 	for done := 0; done < n; {
 		a, b := keys.Uint64(), keys.Uint64()
-		pcg := rand.NewPCG(a, b)
-		want := rand.New(pcg)
-		var s Source
-		s.Seed(a, b)
-		for range 100 {
-			part := buf[:keys.IntN(len(buf)+1)]
-			s.Fill(part)
-			for k, v := range part {
-				if w := want.NormFloat64(); v != w {
-					t.Fatalf("seed (%d, %d), number %d of a part: %v, want %v", a, b, k, v, w)
-				}
-				if math.Abs(v) > edge {
-					tails++
-				}
+		want := rand.New(rand.NewPCG(a, b))
+		x := buf[:keys.IntN(len(buf)+1)]
+		Fill(x, a, b)
+		for k, v := range x {
+			if w := want.NormFloat64(); v != w {
+				t.Fatalf("seed (%d, %d), number %d: %v, want %v", a, b, k, v, w)
 			}
-			done += len(part)
+			if math.Abs(v) > edge {
+				tails++
+			}
 		}
-		if got, next := s.Uint64(), pcg.Uint64(); got != next {
-			t.Fatalf("seed (%d, %d): the next word is %x, want %x", a, b, got, next)
-		}
+		done += len(x)
 	}
 	// The tail of both sides holds 5.8e-4.
 	if want := float64(n) * math.Erfc(edge/math.Sqrt2); math.Abs(float64(tails)-want) > 6*math.Sqrt(want) {
@@ -63,7 +55,7 @@ func seedFor(u uint64) (hi, lo uint64) {
 }
 
 // At the edges of the sure part of each strip, which random draws do not hit,
-// the decision is that of math/rand too; so are numbers and words afterwards.
+// the decision is that of math/rand too; so are the numbers afterwards.
 func TestEdgesOfStrips(t *testing.T) {
 	for i := range uint64(layers) {
 		inside := int64(strips[i].less) + 1
@@ -76,23 +68,17 @@ func TestEdgesOfStrips(t *testing.T) {
 				hi, lo := seedFor(u)
 				pcg := rand.NewPCG(hi, lo)
 				want := rand.New(pcg)
-				var s Source
-				s.Seed(hi, lo)
-				if first := s.Uint64(); first != u {
+				if first := pcg.Uint64(); first != u {
 					t.Fatalf("the first word of (%d, %d) is %x, want %x", hi, lo, first, u)
 				}
-				for _, n := range []int{1, 2, 3} {
+				for _, n := range []int{1, 2, 3, 4} {
 					pcg.Seed(hi, lo)
-					s.Seed(hi, lo)
 					x := make([]float64, n)
-					s.Fill(x)
+					Fill(x, hi, lo)
 					for k, v := range x {
 						if w := want.NormFloat64(); v != w {
 							t.Fatalf("strip %d, j = %d: number %d is %v, want %v", i, sign*size, k, v, w)
 						}
-					}
-					if got, w := s.Uint64(), pcg.Uint64(); got != w {
-						t.Fatalf("strip %d, j = %d: the word after %d numbers is %x, want %x", i, sign*size, n, got, w)
 					}
 				}
 			}
@@ -100,26 +86,9 @@ func TestEdgesOfStrips(t *testing.T) {
 	}
 }
 
-func TestState(t *testing.T) {
-	var s, again Source
-	s.Seed(3, 4)
-	x := make([]float64, 77)
-	s.Fill(x)
-	again.Seed(s.State())
-	y := make([]float64, 77)
-	s.Fill(x)
-	again.Fill(y)
-	for k := range x {
-		if x[k] != y[k] {
-			t.Fatalf("number %d after State and Seed is %v, want %v", k, y[k], x[k])
-		}
-	}
-}
-
 func TestFillDoesNotAllocate(t *testing.T) {
-	var s Source
 	x := make([]float64, 1000)
-	if n := testing.AllocsPerRun(10, func() { s.Fill(x) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { Fill(x, 1, 2) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -130,9 +99,8 @@ func BenchmarkNormal(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/normal")
 	}
 	b.Run("Fill", func(b *testing.B) {
-		var s Source
 		for b.Loop() {
-			s.Fill(x)
+			Fill(x, 1, 2)
 		}
 		perNormal(b)
 	})
