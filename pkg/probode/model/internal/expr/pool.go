@@ -1,44 +1,44 @@
 package expr
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 )
 
 // A pool keeps one node for each expression, so that equal expressions have the same
-// pointer and common parts can be found. Each list of arguments is stored as a chain of
-// numbered cells.
+// pointer and common parts can be found.
 type pool struct {
-	ids   map[*Node]int32 // the nodes of the pool
-	cells map[cell]int32
+	ids   map[*Node]uint32 // the nodes of the pool
 	nodes map[key]*Node
 }
-
-type cell struct{ list, arg int32 }
 
 type key struct {
 	op   op
 	bits uint64
 	name string
-	list int32
+	args string // the ids, in four bytes each
 }
 
 func newPool() *pool {
-	return &pool{ids: map[*Node]int32{}, cells: map[cell]int32{}, nodes: map[key]*Node{}}
+	return &pool{ids: map[*Node]uint32{}, nodes: map[key]*Node{}}
 }
 
-func (p *pool) key(n *Node, ids []int32) key {
-	k := key{op: n.op, bits: math.Float64bits(n.val), name: n.name}
-	for _, id := range ids {
-		c := cell{k.list, id}
-		next, ok := p.cells[c]
-		if !ok {
-			next = int32(len(p.cells) + 1)
-			p.cells[c] = next
-		}
-		k.list = next
+// argIDs appends the ids of the arguments of n.
+func (p *pool) argIDs(ids []uint32, n *Node) []uint32 {
+	for _, a := range n.args {
+		ids = append(ids, p.ids[a])
 	}
-	return k
+	return ids
+}
+
+func keyOf(n *Node, name string, ids []uint32) key {
+	var buf [64]byte
+	args := buf[:0]
+	for _, id := range ids {
+		args = binary.LittleEndian.AppendUint32(args, id)
+	}
+	return key{n.op, math.Float64bits(n.val), name, string(args)}
 }
 
 // intern returns the node in the pool that equals n. If there is no such node, the method
@@ -47,16 +47,12 @@ func (p *pool) intern(n *Node) *Node {
 	if _, ok := p.ids[n]; ok {
 		return n
 	}
-	var buf [8]int32
-	ids := buf[:0]
-	for _, a := range n.args {
-		ids = append(ids, p.ids[a])
-	}
-	k := p.key(n, ids)
+	var buf [8]uint32
+	k := keyOf(n, n.name, p.argIDs(buf[:0], n))
 	if m, ok := p.nodes[k]; ok {
 		return m
 	}
-	p.ids[n] = int32(len(p.ids))
+	p.ids[n] = uint32(len(p.ids))
 	p.nodes[k] = n
 	return n
 }
@@ -76,13 +72,9 @@ func (p *pool) adopt(list ...*Node) []*Node {
 // order: sums or products that differ only in the order of their operands share one node.
 // The shared node keeps the operand order of the first sum or product that was stored.
 func (p *pool) commute(n *Node) *Node {
-	ids := make([]int32, len(n.args))
-	for i, a := range n.args {
-		ids[i] = p.ids[a]
-	}
+	ids := p.argIDs(nil, n)
 	slices.Sort(ids)
-	k := p.key(n, ids)
-	k.name = "sorted" // sums and products have no name of their own
+	k := keyOf(n, "sorted", ids) // sums and products have no name of their own
 	if m, ok := p.nodes[k]; ok {
 		return m
 	}
