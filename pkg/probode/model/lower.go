@@ -11,22 +11,22 @@ import (
 )
 
 func (m *Model) newIndex(params []Parameter) *index {
-	ix := &index{m: m, params: idsOf(params), states: map[string]*equations.State{}, amounts: map[string]*equations.State{},
-		constants: map[string]*equations.Constant{}, assignments: map[string]*equations.Assignment{}, observables: m.observablesByID()}
-	for i := range m.States {
-		s := &m.States[i]
-		ix.states[s.ID] = s
-		if s.Of != "" {
-			ix.amounts[s.Of] = s
+	return &index{m: m, params: idsOf(params), observables: m.observablesByID(),
+		states:      byName(m.States, func(s *equations.State) string { return s.ID }),
+		amounts:     byName(m.States, func(s *equations.State) string { return s.Of }),
+		constants:   byName(m.Constants, func(k *equations.Constant) string { return k.ID }),
+		assignments: byName(m.Assignments, func(a *equations.Assignment) string { return a.ID })}
+}
+
+// byName has the elements of a list by their names, without those whose name is empty.
+func byName[T any](list []T, name func(*T) string) map[string]*T {
+	by := map[string]*T{}
+	for i := range list {
+		if id := name(&list[i]); id != "" {
+			by[id] = &list[i]
 		}
 	}
-	for i := range m.Constants {
-		ix.constants[m.Constants[i].ID] = &m.Constants[i]
-	}
-	for i := range m.Assignments {
-		ix.assignments[m.Assignments[i].ID] = &m.Assignments[i]
-	}
-	return ix
+	return by
 }
 
 // lower derives the equations under condition c, preequilibrated under pre if that is not

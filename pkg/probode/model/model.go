@@ -94,11 +94,7 @@ type observable struct {
 }
 
 func (m *Model) observablesByID() map[string]*observable {
-	by := map[string]*observable{}
-	for i := range m.observables {
-		by[m.observables[i].id] = &m.observables[i]
-	}
-	return by
+	return byName(m.observables, func(o *observable) string { return o.id })
 }
 
 type condition struct {

@@ -175,7 +175,7 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 		}
 		q := *part.ode
 		q.Theta = theta
-		w := &writer{p: p, e: c.e, separate: likelihood, x: bayes.Experiment{Name: c.e.Condition, Problem: &q, Data: &bayes.Data{}}, known: map[string]*expr.Node{}}
+		w := &writer{e: c.e, separate: likelihood, x: bayes.Experiment{Name: c.e.Condition, Problem: &q, Data: &bayes.Data{}}, known: map[string]*expr.Node{}}
 		// The name "-" means that the states do not depend on the parameter. If the
 		// condition replaces a parameter with a number or another parameter, the states
 		// do not depend on the replaced parameter.
@@ -213,7 +213,6 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 }
 
 type writer struct {
-	p        *File
 	e        *Instance
 	separate bool
 	known    map[string]*expr.Node // values of the parameters that are not free
