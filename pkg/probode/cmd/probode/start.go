@@ -91,22 +91,9 @@ func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("the parameters in the file belong to a model: give the model file with -model")
 	}
-	ends, err := readEnds(name)
+	all, err := pointsOf(m.loaded, name, 10, 0.01)
 	if err != nil {
 		return nil, err
-	}
-	last := math.Inf(1)
-	var all [][]float64
-	for _, e := range ends {
-		if e.LogLikelihood > last-0.01 || e.LogLikelihood < ends[0].LogLikelihood-10 {
-			continue
-		}
-		last = e.LogLikelihood
-		theta, err := m.loaded.Theta(e.Parameters)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, theta)
 	}
 	return m.inside(all)
 }
@@ -119,15 +106,22 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 	case "nominal":
 		return [][]float64{p.Nominal()}, nil
 	}
-	ends, err := readEnds(start)
+	return pointsOf(p, start, below, 0)
+}
+
+// pointsOf returns the points of a fit within `below` of the highest log-likelihood, and one
+// of those within `apart` of each other.
+func pointsOf(p *modelfile.File, file string, below, apart float64) (points [][]float64, err error) {
+	ends, err := readEnds(file)
 	if err != nil {
 		return nil, err
 	}
-	var points [][]float64
+	last := math.Inf(1)
 	for _, e := range ends {
-		if ends[0].LogLikelihood-e.LogLikelihood > below {
+		if e.LogLikelihood > last-apart || e.LogLikelihood < ends[0].LogLikelihood-below {
 			continue
 		}
+		last = e.LogLikelihood
 		theta, err := p.Theta(e.Parameters)
 		if err != nil {
 			return nil, err
