@@ -121,15 +121,8 @@ func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float
 	}
 	conditions := jsonfile.List(len(v.Instances), func(i int) jsonfile.Object {
 		e := v.Instances[i]
-		var before, rtol any
-		if e.Preequilibration != "" {
-			before = e.Preequilibration
-		}
-		if e.Tolerance.Relative > 0 {
-			rtol = e.Tolerance.Relative
-		}
-		return jsonfile.Object{"model", e.Model, "condition", e.Condition, "preequilibration", before,
-			"log_likelihood", e.LogLikelihood, "rtol", rtol, "simulated", e.Simulated,
+		return jsonfile.Object{"model", e.Model, "condition", e.Condition, "preequilibration", jsonfile.OrNull(e.Preequilibration),
+			"log_likelihood", e.LogLikelihood, "rtol", jsonfile.OrNull(e.Tolerance.Relative), "simulated", e.Simulated,
 			"observables", jsonfile.List(len(e.Observables), func(k int) jsonfile.Object {
 				o := e.Observables[k]
 				return jsonfile.Object{"observable", o.Observable, "points", o.Points, "log_likelihood", o.LogLikelihood}
