@@ -140,15 +140,20 @@ func nary(o op, empty *Node) func([]*Node) *Node {
 	}
 }
 
-// chain builds a comparison of two or more numbers: a < b < c means a < b and b < c.
-func chain(o op) func([]*Node) *Node {
+// chain builds a comparison of two or more arguments from comparisons of two: a < b < c means
+// a < b and b < c.
+func chain(two func(a, b *Node) *Node) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		var parts []*Node
 		for i := 1; i < len(a); i++ {
-			parts = append(parts, node(o, a[i-1], a[i]))
+			parts = append(parts, two(a[i-1], a[i]))
 		}
 		return nary(opAnd, boolean(true))(parts)
 	}
+}
+
+func order(o op) builder {
+	return builder{min: 2, max: -1, build: chain(func(a, b *Node) *Node { return node(o, a, b) })}
 }
 
 // equality builds == or != of two numbers or two conditions. Two conditions are equal if
@@ -163,19 +168,16 @@ func equality(o op) builder {
 		}
 		return nil
 	}}
-	b.build = func(a []*Node) *Node {
-		var parts []*Node
-		for i := 1; i < len(a); i++ {
-			e := node(o, a[i-1], a[i])
-			if a[i-1].Boolean() && a[i].Boolean() {
-				if e = node(opXor, a[i-1], a[i]); o == opEq {
-					e = node(opNot, e)
-				}
-			}
-			parts = append(parts, e)
+	b.build = chain(func(a, b *Node) *Node {
+		switch unequal := node(opXor, a, b); {
+		case !a.Boolean() || !b.Boolean():
+			return node(o, a, b)
+		case o == opEq:
+			return node(opNot, unequal)
+		default:
+			return unequal
 		}
-		return nary(opAnd, boolean(true))(parts)
-	}
+	})
 	if o == opEq {
 		b.max = -1
 	}
@@ -324,10 +326,10 @@ var builders = map[string]builder{
 	"heaviside": {1, 1, false, heaviside, nil},
 	"piecewise": {1, -1, false, piecewise, checkPiecewise},
 
-	"lt":      {2, -1, false, chain(opLt), nil},
-	"leq":     {2, -1, false, chain(opLe), nil},
-	"gt":      {2, -1, false, chain(opGt), nil},
-	"geq":     {2, -1, false, chain(opGe), nil},
+	"lt":      order(opLt),
+	"leq":     order(opLe),
+	"gt":      order(opGt),
+	"geq":     order(opGe),
 	"eq":      equality(opEq),
 	"neq":     equality(opNe),
 	"not":     {1, 1, true, func(a []*Node) *Node { return node(opNot, a[0]) }, nil},

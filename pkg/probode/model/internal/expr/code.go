@@ -132,14 +132,6 @@ func (in *instr) eval(a, b, c float64) float64 {
 		return truth(a < b)
 	case codeLe:
 		return truth(a <= b)
-	}
-	return in.evalSeldom(a, b)
-}
-
-// evalSeldom evaluates a rare or slow instruction, for which the cost of a function call
-// does not matter.
-func (in *instr) evalSeldom(a, b float64) float64 {
-	switch in.code {
 	case codeMin:
 		return math.Min(a, b)
 	case codeMax:

@@ -167,20 +167,9 @@ func (n *Node) margin(not bool) (*Node, bool) {
 // The comparison n contains the piecewise expression p. cases returns an equivalent
 // condition that does not contain p.
 func (n *Node) cases(p *Node) *Node {
-	var with func(m, value *Node) *Node
-	with = func(m, value *Node) *Node {
-		if m == p {
-			return value
-		}
-		args := make([]*Node, len(m.args))
-		for i, a := range m.args {
-			args[i] = with(a, value)
-		}
-		return m.with(args)
-	}
 	var all, before []*Node // the conditions of earlier cases, negated
 	for i := 0; i < len(p.args); i += 2 {
-		here := append(before[:len(before):len(before)], with(n, p.args[i]))
+		here := append(before[:len(before):len(before)], Replace([]*Node{n}, map[*Node]*Node{p: p.args[i]})[0])
 		if i+1 < len(p.args) {
 			when := rebuild(p.args[i+1], func(m *Node, a []*Node) *Node {
 				switch m.op {

@@ -46,17 +46,13 @@ func (latexStyle) brackets() (open, end string) { return `\left(`, `\right)` }
 
 func (latexStyle) level(n *Node) int {
 	switch n.op {
-	case opDiv, opSqrt: // the line of the fraction or root replaces brackets
-		return levelPower
-	case opExp:
+	case opDiv, opSqrt, opExp: // the line of the fraction or root replaces brackets
 		return levelPower
 	case opNum:
 		if strings.ContainsAny(number(n.val), "e") && n.val != math.E {
 			return min(textLevel(n), levelProduct)
 		}
-	case opPiecewise:
-		return levelLogic
-	case opXor:
+	case opPiecewise, opXor:
 		return levelLogic
 	}
 	return textLevel(n)
