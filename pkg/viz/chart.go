@@ -333,10 +333,11 @@ func css(c color.Color) string {
 // chartSeries gets the limits of the axes and the data area in pixels.
 func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()
-	q := precision{panel, lim}
 	hidden := map[string]any{"show": false}
-	xs := scale{lim.x0, lim.x1, frame.x1 - frame.x0, panel.X.Log}
-	ys := scale{lim.y0, lim.y1, frame.y1 - frame.y0, panel.Y.Log}
+	q := scales{
+		x: scale{lim.x0, lim.x1, frame.x1 - frame.x0, panel.X.Log},
+		y: scale{lim.y0, lim.y1, frame.y1 - frame.y0, panel.Y.Log},
+	}
 	line := func(width float64, d Dash) map[string]any {
 		m := map[string]any{"color": css(k.color), "width": width, "type": "solid", "opacity": 1}
 		if d != Solid {
@@ -363,9 +364,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		i := 0
 		pieces(x, y, func(a, b int) {
 			if i%every == 0 && b-a > 1 {
-				px, py := x[a:b], y[a:b]
-				px, py = simplified(px, py, xs, ys)
-				paths = append(paths, map[string]any{"coords": q.vertices(px, py)})
+				paths = append(paths, map[string]any{"coords": q.vertices(q.simplified(x[a:b], y[a:b]))})
 			}
 			i++
 		})
@@ -388,7 +387,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		if monotone(l.X) {
 			x, y := thin(l.X, l.Y)
 			if k.marker == noMarker {
-				x, y = simplified(x, y, xs, ys)
+				x, y = q.simplified(x, y)
 			}
 			s := plain(x, y)
 			return append([]series{s}, ending...)
@@ -447,64 +446,48 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// precision is 1e-4 of the length of the axis.
-type precision struct {
-	panel Panel
-	lim   box
+// vertices rounds numbers to 1e-4 of the length of their axis.
+func (q scales) vertices(x, y []float64) json.RawMessage {
+	return q.rows(x, 16, func(b []byte, i int) []byte { return q.y.append(b, y[i]) })
 }
 
-func (q precision) vertices(x, y []float64) json.RawMessage {
-	return q.rows(x, 16, func(b []byte, i int) []byte { return q.y(b, y[i]) })
-}
-
-func (q precision) triples(l Band) json.RawMessage {
+func (q scales) triples(l Band) json.RawMessage {
 	return q.rows(l.X, 24, func(b []byte, i int) []byte {
 		lo := l.Lo[i]
-		if q.panel.Y.Log {
-			lo = max(lo, q.lim.y0/100)
+		if q.y.log {
+			lo = max(lo, q.y.lo/100)
 		}
-		return q.y(append(q.y(b, lo), ','), l.Hi[i])
+		return q.y.append(append(q.y.append(b, lo), ','), l.Hi[i])
 	})
 }
 
 // rows begins row i with x[i]; rest appends the others. `size` is about the bytes of a
 // row.
-func (q precision) rows(x []float64, size int, rest func(b []byte, i int) []byte) json.RawMessage {
+func (q scales) rows(x []float64, size int, rest func(b []byte, i int) []byte) json.RawMessage {
 	b := make([]byte, 0, size*len(x)+2)
 	b = append(b, '[')
 	for i, v := range x {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = q.x(append(b, '['), v)
+		b = q.x.append(append(b, '['), v)
 		b = append(rest(append(b, ','), i), ']')
 	}
 	return append(b, ']')
 }
 
-func (q precision) x(b []byte, v float64) []byte {
-	return appendRounded(b, v, q.panel.X.length(q.lim.x0, q.lim.x1), q.panel.X.Log)
-}
-
-func (q precision) y(b []byte, v float64) []byte {
-	return appendRounded(b, v, q.panel.Y.length(q.lim.y0, q.lim.y1), q.panel.Y.Log)
-}
-
-func (a Axis) length(lo, hi float64) float64 {
-	if a.Log {
-		return math.Log(hi) - math.Log(lo)
-	}
-	return hi - lo
-}
-
-func appendRounded(b []byte, v, length float64, log bool) []byte {
+func (s scale) append(b []byte, v float64) []byte {
 	if math.IsNaN(v) {
 		return append(b, "null"...)
 	}
+	length := s.hi - s.lo
+	if s.log {
+		length = math.Log(s.hi) - math.Log(s.lo)
+	}
 	digits := 4 - int(math.Floor(math.Log10(length))) // after the decimal point
-	if log || digits < 0 || digits > 12 {
+	if s.log || digits < 0 || digits > 12 {
 		significant := digits + 1
-		if !log && v != 0 { // far from 0 a short axis needs more digits
+		if !s.log && v != 0 { // far from 0 a short axis needs more digits
 			significant += int(math.Floor(math.Log10(math.Abs(v))))
 		}
 		return strconv.AppendFloat(b, v, 'g', min(max(5, significant), 17), 64)

@@ -198,4 +198,4 @@ func frames() Frames {
 	return f
 }
 
-func num(v float64) string { return string(appendRounded(nil, v, 1, true)) }
+func num(v float64) string { return string(scale{lo: 1, hi: math.E, log: true}.append(nil, v)) }

@@ -151,11 +151,11 @@ func (b Band) thin() Band {
 
 // simplified is the algorithm of Ramer (1972) and of Douglas and Peucker (1973). It keeps
 // gaps.
-func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
+func (q scales) simplified(x, y []float64) (sx, sy []float64) {
 	keep := make([]bool, len(x))
 	px, py := make([]float64, len(x)), make([]float64, len(x))
 	for i := range x {
-		px[i], py[i] = xs.pixel(x[i]), ys.pixel(y[i])
+		px[i], py[i] = q.x.pixel(x[i]), q.y.pixel(y[i])
 		keep[i] = math.IsNaN(px[i]) || math.IsNaN(py[i])
 	}
 	pieces(px, py, func(from, to int) {
@@ -193,10 +193,13 @@ func distance(x, y, u, v float64) float64 {
 	return math.Hypot(x-f*u, y-f*v)
 }
 
+// A scale is an axis in the chart.
 type scale struct {
 	lo, hi, pixels float64
 	log            bool
 }
+
+type scales struct{ x, y scale }
 
 func (s scale) pixel(v float64) float64 {
 	if s.log {
