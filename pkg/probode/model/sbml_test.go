@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/sbml"
@@ -370,7 +372,8 @@ func checkSolved(t *testing.T, name, text string, want map[string]float64) {
 	}
 }
 
-// solvedAt returns what a model in SBML shows at a time, by name.
+// solvedAt returns what a model in SBML shows at a time, by name. Adaptive steps and the
+// reference must agree.
 func solvedAt(t *testing.T, text string, at float64) (map[string]float64, error) {
 	t.Helper()
 	p, err := LoadFS(fstest.MapFS{"m.xml": {Data: []byte(withMath(t, text))}}, "m.xml")
@@ -386,6 +389,16 @@ func solvedAt(t *testing.T, text string, at float64) (map[string]float64, error)
 	r, err := reference.Solve(t.Context(), q, []float64{at}, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-10}})
 	if err != nil {
 		return nil, err
+	}
+	s, x := probode.Setup{Method: methods.Auto{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-9}}}, make([]float64, q.Dim())
+	path, err := s.Bind(t.Context(), q, q.Theta, []float64{at})
+	if err == nil {
+		err = path.States(t.Context(), x, q.Theta, nil)
+	}
+	for k, want := range r.X {
+		if !(math.Abs(x[k]-want) <= 1e-6*(1+math.Abs(want))) {
+			return nil, fmt.Errorf("%s is %v by auto, and %v by the reference (%v)", q.StateName(k), x[k], want, err)
+		}
 	}
 	names, observe, err := p.Observables(e)
 	if err != nil {

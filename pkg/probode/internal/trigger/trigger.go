@@ -287,7 +287,8 @@ func maximum(a, b, da, db float64) (at, top float64) {
 // those that become true by one of these jumps. The next jump is always that with the
 // largest Priority at the state that has been reached; among equals, conditions that became
 // true earlier come first, and then those that are earlier in the list. If the cause is an
-// event, conditions are those just after t, because G may compare the time with t.
+// event, conditions are those just after t, because G may compare the time with t; one that
+// is true at t alone becomes true, too.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	after := t
 	if cause >= 0 {
@@ -300,7 +301,8 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 			if err != nil {
 				return err
 			}
-			if g > 0 && !w.on[k] {
+			brief := cause >= 0 && which == nil && w.list[k].G(t, x, theta) > 0
+			if (g > 0 || brief) && !w.on[k] {
 				due = append(due, k)
 			}
 			w.on[k] = g > 0
