@@ -112,7 +112,7 @@ func (f *modelFigure) compute(ctx context.Context) error {
 }
 
 var (
-	place  = regexp.MustCompile(`^([^:]*):(?:(\d+):)? (?:YAML: line (\d+): )?(.*)$`)
+	place  = regexp.MustCompile(`^([^:]*):(?:(\d+):)? (?:YAML: )?(.*)$`)
 	column = regexp.MustCompile(`^(\w+): column (\d+): `)
 )
 
@@ -126,9 +126,9 @@ func problem(text string, err error) Problem {
 		line := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "data:") }) + 1
 		return Problem{Line: line, Text: err.Error()}
 	}
-	line, _ := strconv.Atoi(m[2] + m[3])
-	p := Problem{Line: line, Text: m[4]}
-	if c := column.FindStringSubmatch(m[4]); c != nil && line > 0 && line <= len(lines) {
+	line, _ := strconv.Atoi(m[2])
+	p := Problem{Line: line, Text: m[3]}
+	if c := column.FindStringSubmatch(m[3]); c != nil && line > 0 && line <= len(lines) {
 		// In the error message, columns are counted from the start of the formula.
 		key := c[1] + ":"
 		if at := strings.Index(lines[line-1], key); at >= 0 {

@@ -147,7 +147,10 @@ func TestModelMistakes(t *testing.T) {
 		{"name: decay", "names: decay", 1, 0, "names"},
 		{"  2,0.3678794412", "  2,often", 11, 0, "often"},
 		{"  time,y", "  time,z", 9, 0, "column z"},
-		{"parameters:", "parameters: [", 2, 0, "did not find"},
+		{"parameters:", "parameters: [", 3, 0, "did not find"}, // the item
+		{"k, nominalValue: 1", "k, nominalValue: 1}", 3, 0, "did not find"},
+		{"-k * A", "[-k * A", 5, 0, "did not find"},
+		{"-k * A", "@k * A", 5, 0, "cannot start"},
 		{"odes:", "other:", 5, 0, "other"},
 	} {
 		v := after(t, f.Figure, map[string]any{"text": strings.Replace(decay, m.old, m.new, 1)})

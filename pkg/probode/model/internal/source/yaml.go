@@ -5,7 +5,9 @@ import (
 	"io"
 	"math"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -35,12 +37,12 @@ func (s *File) YAML() *Node {
 	if err := d.Decode(&doc); err == io.EOF {
 		s.Failf(0, "empty: want a YAML mapping")
 	} else if err != nil {
-		s.Failf(0, "%s", yamlMessage(err))
+		s.failYAML(err)
 	}
 	if err := d.Decode(&second); err == nil {
 		s.Failf(second.Line, "a second YAML document: want one")
 	} else if err != io.EOF {
-		s.Failf(0, "%s", yamlMessage(err))
+		s.failYAML(err)
 	}
 	if len(doc.Content) != 1 {
 		s.Failf(0, "empty: want a YAML mapping")
@@ -49,8 +51,22 @@ func (s *File) YAML() *Node {
 	return s.node(doc.Content[0], 0, &left)
 }
 
-func yamlMessage(err error) string {
-	return "YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
+var (
+	yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+	ofParser  = regexp.MustCompile(`^did not find expected (key$|node content$|'-' indicator$|',' or )`)
+)
+
+// failYAML reports an error of the library, whose parser counts lines from 0 and whose
+// scanner counts them from 1.
+func (s *File) failYAML(err error) {
+	line, msg := 0, err.Error()
+	if m := yamlError.FindStringSubmatch(msg); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		if msg = m[2]; ofParser.MatchString(msg) {
+			line++
+		}
+	}
+	s.Failf(line, "YAML: %s", msg)
 }
 
 // node replaces aliases by copies. Without the limit `left` on values in the file, nested
