@@ -7,16 +7,22 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// check finds names without or with two definitions, and unused estimated parameters. It
-// does not look for the mistakes that File.Instances finds.
+// check finds names without or with two definitions. It does not look for the mistakes that
+// File.Instances finds.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {
 		params[q.ID] = q.where
 	}
-	used, set, conditions := map[string]bool{}, map[string]int{}, 0
 	for _, m := range p.Models {
 		m.check(params)
+	}
+}
+
+// unused finds estimated parameters that nothing uses.
+func (p *File) unused() {
+	used, set, conditions := map[string]bool{}, map[string]int{}, 0
+	for _, m := range p.Models {
 		m.uses(used)
 		m.sets(set)
 		conditions += len(m.conditions)

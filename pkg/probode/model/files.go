@@ -19,6 +19,7 @@ func (f *files) finish(p *File) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.unused()
 	p.Warnings, p.Files = slices.Concat(f.Warnings, late(list), uncovered(list)), f.Opened
 	return p, nil
 }

@@ -98,6 +98,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"stateId: A, ", "", "m.yaml:12: an entry has no stateId"},
 		{"k * t - b", "k * time - b", "m.yaml:12: rightHandSide uses the name time: in this file, the time is called t"},
 		{"k * t - b", "k * t - bb", "m.yaml:12: right-hand side of A uses bb, which is not defined"},
+		{"k * t - b", "kk * t - b", "m.yaml:12: right-hand side of A uses kk, which is not defined"},
 		{"k * t - b", "k * t - ", "m.yaml:12: rightHandSide: column"},
 		{"k * t - b", "k * t - y", "m.yaml:12: right-hand side of A uses the observable y"},
 		{"initialValue: n", "initialValue: A", "the initial value of A depends on itself"},
