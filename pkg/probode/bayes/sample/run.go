@@ -346,8 +346,10 @@ func (j *job) tuned() []string {
 			what, v = j.algorithm.Tuned(k.Kernel)
 			all = append(all, v)
 		}
-		if words := k.missing(); words != "" {
-			notes = append(notes, fmt.Sprintf("%s (chain %d)", words, i+1))
+		for _, words := range []string{k.missing(), j.unexplored(k.Kernel)} {
+			if words != "" {
+				notes = append(notes, fmt.Sprintf("%s (chain %d)", words, i+1))
+			}
 		}
 	}
 	if all != nil {

@@ -163,15 +163,17 @@ func (k *streamed) Evaluate() []float64 {
 }
 
 // noted returns the name and the value of the quantity that the kernel has tuned, and
-// describes a region that the draws lack.
+// describes regions and modes that the draws may lack.
 func (j *job) noted(k mcmc.Kernel) (notes []string) {
 	g := k.(*streamed).guard
 	if j.algorithm.Tuned != nil {
 		what, value := j.algorithm.Tuned(g.Kernel)
 		notes = append(notes, what+": "+value)
 	}
-	if words := g.missing(); words != "" {
-		notes = append(notes, words)
+	for _, words := range []string{g.missing(), j.unexplored(g.Kernel)} {
+		if words != "" {
+			notes = append(notes, words)
+		}
 	}
 	return notes
 }

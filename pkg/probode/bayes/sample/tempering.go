@@ -165,5 +165,21 @@ func tunedSwaps(k mcmc.Kernel) (what, value string) {
 	return "swap rates between neighbouring temperatures, listed in order of temperature, and the number of points that moved from the prior to the posterior", value
 }
 
+// Four chains, each with fewTrips points from the prior, miss a mode that holds a tenth of the
+// mass with a probability of 0.002.
+const fewTrips = 15
+
+// unexplored returns a warning if the search is likely to have missed modes, and few points have
+// come from the prior to the posterior since; otherwise "".
+func (j *job) unexplored(k mcmc.Kernel) string {
+	if _, is := j.sampler.(Tempering); !is || j.modes == nil || !j.modes.Doubtful() {
+		return ""
+	}
+	if _, trips := k.(*natural).unconstrained.(*mcmc.Tempering).Swaps(); trips >= fewTrips {
+		return ""
+	}
+	return fmt.Sprintf("warning: there may be modes without draws: few points came from the prior to the posterior; %d searches for modes: %s", j.modes.Searches, j.modes.Unnoticed())
+}
+
 // A swap rate below leastSwaps triggers a warning.
 const leastSwaps = 0.1

@@ -251,8 +251,8 @@ func (r *sampleRun) missed() {
 	if m == nil || m.Tried == 0 {
 		return
 	}
-	if _, ok := r.sampler.(sample.Tempering); ok && !m.Doubtful() {
-		return // replicas also find modes that no search has found
+	if _, ok := r.sampler.(sample.Tempering); ok {
+		return // replicas also find modes that no search has found: the run says how many came
 	}
 	words := fmt.Sprintf("%d searches for modes: %s", m.Searches, m.Unnoticed())
 	if m.Doubtful() {
@@ -403,7 +403,7 @@ func (r *sampleRun) caution(ctx context.Context) (again bool, err error) {
 		}
 	}
 	for _, note := range slices.Concat(chains.Notes, sample.Visits(r.p, chains)) {
-		if _, warning, is := strings.Cut(note, "warning: "); is {
+		if _, warning, is := strings.Cut(note, "warning: "); is && !slices.Contains(all, "caution: "+warning) {
 			all = append(all, "caution: "+warning)
 		}
 	}

@@ -510,9 +510,8 @@ data: |
 }
 
 // A sine observed once in a unit of time looks the same at the frequencies w + 2πk, ten of
-// which lie within the bounds. The search finds only some of these modes, and chains that
-// jump between these have a good R̂. So sample and summary
-// say that there may be other modes.
+// which lie within the bounds. The search finds only some of these modes, and in twenty draws few
+// points come from the prior. So sample and summary say that there may be other modes.
 // The size of the errors is unknown, which makes many more modes with little mass.
 func TestSampleSaysWhatSearchesMissed(t *testing.T) {
 	if testing.Short() {
