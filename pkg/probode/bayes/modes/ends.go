@@ -194,15 +194,15 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 		return false
 	}
 	floats.Scale(1/length, normal)
-	p := plane{shape.NewSurface(e), normal}
-	p.Forward = true
-	c := p.Ascent(middle, p.Value(middle))
+	s := shape.NewSurface(e)
+	s.Forward, s.Normal = true, normal
+	c := s.Ascent(middle, s.Value(middle))
 	c.Tolerance = 0.05
 	if math.IsInf(c.Value, 0) {
 		return false
 	}
 	for n := 0; n < 20 && !c.Done && !(c.Value > low+barrier); n++ {
-		c.Step(p)
+		c.Step(s)
 	}
 	if !(c.Value > low) {
 		return false
@@ -212,27 +212,6 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 			return false
 		}
 	}
-	return true
-}
-
-type plane struct {
-	*shape.Surface
-	normal []float64
-}
-
-func (p plane) Expand(q *shape.Point) bool {
-	if !p.Surface.Expand(q) {
-		return false
-	}
-	q.Flatten(p.normal)
-	return true
-}
-
-func (p plane) Follow(q *shape.Point, before []float64) bool {
-	if !p.Surface.Follow(q, before) {
-		return false
-	}
-	q.Flatten(p.normal)
 	return true
 }
 

@@ -1,13 +1,18 @@
 package shape_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // A density is a log density for tests, −½|r(x)|² with residuals r, whose information is JᵀJ.
@@ -171,14 +176,34 @@ func TestAscentInAPlane(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for try := range 50 {
 		n := 2 + rng.IntN(5)
-		f, _ := gaussian(n, rng)
-		normal := make([]float64, n)
-		for k := range normal {
-			normal[k] = rng.NormFloat64()
+		p := &bayes.Posterior{Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(1)}}
+		rows, y, normal := mat.NewDense(n, n, nil), make([]float64, n), make([]float64, n)
+		for k := range n {
+			p.Params = append(p.Params, bayes.Param{Name: fmt.Sprint(k), Prior: distuv.Normal{Sigma: 10}})
+			y[k], normal[k] = rng.NormFloat64(), rng.NormFloat64()
+			for j := range n {
+				rows.Set(k, j, rng.NormFloat64())
+			}
+		}
+		p.Experiments = []bayes.Experiment{{
+			Problem: &probode.Problem{F: func(f []float64, _ float64, _, _ []float64) { f[0] = 0 }, X0: []float64{0}, Span: [2]float64{0, 1}},
+			Data:    &bayes.Data{T: []float64{1}, Y: [][]float64{y}},
+			Observe: func(dst []float64, _ float64, _, theta []float64) {
+				mat.NewVecDense(n, dst).MulVec(rows, mat.NewVecDense(n, theta))
+			},
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
+		}}
+		e, err := bayes.NewDensity(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
 		}
 		unit := mat.NewVecDense(n, normal)
 		unit.ScaleVec(1/unit.Norm(2), unit)
-		a := ascend(inPlane{f, normal}, make([]float64, n), math.Inf(1))
+		f := shape.NewSurface(e)
+		f.Normal = normal
+		a := f.Ascent(make([]float64, n), f.Value(make([]float64, n)))
+		a.Climb(t.Context(), f, 1e-9, 100)
+		f.Normal = nil
 		f.Expand(&a.Point)
 		if away := math.Abs(mat.Dot(unit, mat.NewVecDense(n, a.X))); away > 0.01 {
 			t.Errorf("%d: the ascent ends %g away from its plane", try, away)
@@ -189,17 +214,6 @@ func TestAscentInAPlane(t *testing.T) {
 			t.Errorf("%d: a rise of about %g is left within the plane", try, rise)
 		}
 	}
-}
-
-type inPlane struct {
-	*density
-	normal []float64
-}
-
-func (f inPlane) Expand(p *shape.Point) bool {
-	ok := f.density.Expand(p)
-	p.Flatten(f.normal)
-	return ok
 }
 
 // The same function in other units of the coordinates: each step leads to the same point.

@@ -233,6 +233,9 @@ func (s *Surface) assemble(point *Point) bool {
 		point.Curvature = mat.NewSymDense(n, nil)
 		s.inform(point.Curvature, curvatures, false)
 	}
+	if s.Normal != nil {
+		point.flatten(s.Normal)
+	}
 	return true
 }
 

@@ -133,10 +133,9 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 	return us, js
 }
 
-// Flatten changes p so that steps from X are perpendicular to `normal`, which is a unit
-// vector. Flatten sets the slope of p in the direction of `normal` to zero, and makes the
-// curvature in this direction very large.
-func (p *Point) Flatten(normal []float64) {
+// flatten changes p so that steps from X are perpendicular to `normal`. It sets the slope in
+// this direction to zero, and makes the curvature very large.
+func (p *Point) flatten(normal []float64) {
 	n := mat.NewVecDense(len(normal), normal)
 	for _, v := range p.J {
 		row := mat.NewVecDense(len(v), v)

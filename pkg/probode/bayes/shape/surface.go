@@ -45,6 +45,10 @@ type Surface struct {
 	// a rough gradient.
 	Forward bool
 
+	// Normal, if not nil, is a unit vector: expansions are those within the plane that is
+	// perpendicular to it.
+	Normal []float64
+
 	// Progress, if not nil, is called before the derivatives with respect to each
 	// coordinate are computed.
 	Progress func(done, total int)
