@@ -103,15 +103,8 @@ func influenza(data *bayes.Data) *bayes.Posterior {
 // state. The step size is 0.05, and the noise scale α is 0.2.
 func fitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 	p := problems.FitzHughNagumo()
-	post := &bayes.Posterior{
-		Model: bayes.Model{
-			Experiments: []bayes.Experiment{{
-				Problem: p, Data: data,
-				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-			}},
-		},
-		Setup: probode.Setup{Method: adams.Moulton{Linearize: adams.Current}, Mesh: probode.Uniform(0.05), Alpha: 0.2},
-	}
+	post := posterior(p, data, bayes.Gaussian{Sigma: bayes.Known(0.1)},
+		probode.Setup{Method: adams.Moulton{Linearize: adams.Current}, Mesh: probode.Uniform(0.05), Alpha: 0.2})
 	for k := range p.Theta {
 		post.Params = append(post.Params, bayes.Param{
 			Name: p.ParamName(k), Prior: distuv.Uniform{Min: 0, Max: 10}, Natural: true,

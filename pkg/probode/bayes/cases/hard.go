@@ -34,20 +34,19 @@ func dragonsUniform(data *bayes.Data) *bayes.Posterior {
 }
 
 func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior {
-	return &bayes.Posterior{
-		Model: bayes.Model{
-			Params: []bayes.Param{{Name: "beta0", Prior: beta0}, {Name: "beta1", Prior: beta1}},
-			Experiments: []bayes.Experiment{{
-				Problem: &probode.Problem{
-					Name: "dragons", States: []string{"y"}, Params: []string{"beta0", "beta1"},
-					X0: []float64{1}, Theta: []float64{10, 1}, Span: [2]float64{0, 5}, Autonomous: true,
-					F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] - theta[1]*x[0] },
-				},
-				Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-			}},
-		},
-		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+	p := &probode.Problem{
+		Name: "dragons", States: []string{"y"}, Params: []string{"beta0", "beta1"},
+		X0: []float64{1}, Theta: []float64{10, 1}, Span: [2]float64{0, 5}, Autonomous: true,
+		F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] - theta[1]*x[0] },
 	}
+	return posterior(p, data, bayes.Gaussian{Sigma: bayes.Known(0.1)}, probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		bayes.Param{Name: "beta0", Prior: beta0}, bayes.Param{Name: "beta1", Prior: beta1})
+}
+
+// posterior returns a model with one experiment, all columns of which have the same errors.
+func posterior(p *probode.Problem, data *bayes.Data, errors bayes.Likelihood, s probode.Setup, params ...bayes.Param) *bayes.Posterior {
+	return &bayes.Posterior{Setup: s, Model: bayes.Model{Params: params,
+		Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{errors}}}}}
 }
 
 // alias returns a model of the oscillator y″ = −ω² y with y(0) = 1 and y′(0) = 0. The
@@ -56,22 +55,13 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 // the values ω and 2π − ω give the same data, so the posterior has two modes, each with
 // half of the mass.
 func alias(data *bayes.Data) *bayes.Posterior {
-	return &bayes.Posterior{
-		Model: bayes.Model{
-			Params: []bayes.Param{{Name: "omega", Prior: distuv.Uniform{Min: 0, Max: 2 * math.Pi}}},
-			Experiments: []bayes.Experiment{{
-				Problem: &probode.Problem{
-					Name: "oscillator", States: []string{"y", "v"}, Params: []string{"omega"},
-					X0: []float64{1, 0}, Theta: []float64{1.3}, Span: [2]float64{0, 10}, Autonomous: true,
-					F: func(f []float64, _ float64, x, theta []float64) {
-						f[0], f[1] = x[1], -theta[0]*theta[0]*x[0]
-					},
-				},
-				Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-			}},
-		},
-		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.05)},
+	p := &probode.Problem{
+		Name: "oscillator", States: []string{"y", "v"}, Params: []string{"omega"},
+		X0: []float64{1, 0}, Theta: []float64{1.3}, Span: [2]float64{0, 10}, Autonomous: true,
+		F: func(f []float64, _ float64, x, theta []float64) { f[0], f[1] = x[1], -theta[0]*theta[0]*x[0] },
 	}
+	return posterior(p, data, bayes.Gaussian{Sigma: bayes.Known(0.1)}, probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.05)},
+		bayes.Param{Name: "omega", Prior: distuv.Uniform{Min: 0, Max: 2 * math.Pi}})
 }
 
 // pkMichaelisMenten returns a model for the concentration c of a drug that is eliminated
@@ -81,20 +71,13 @@ func alias(data *bayes.Data) *bayes.Posterior {
 // 1 on the log scale. The solver is the trapezoidal rule with h = 1/4.
 func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	wide := distuv.LogNormal{Sigma: 1}
-	return &bayes.Posterior{
-		Model: bayes.Model{
-			Params: []bayes.Param{{Name: "v_m", Prior: wide}, {Name: "k_m", Prior: wide}},
-			Experiments: []bayes.Experiment{{
-				Problem: &probode.Problem{
-					Name: "Michaelis–Menten elimination", States: []string{"concentration"}, Params: []string{"v_m", "k_m"},
-					X0: []float64{8}, Theta: []float64{1.5, 0.8}, Span: [2]float64{0, 7}, Autonomous: true,
-					F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] / (theta[1] + x[0]) },
-				},
-				Data: data, Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Known(0.1)}},
-			}},
-		},
-		Setup: probode.Setup{Method: adams.Moulton{Steps: 1}, Mesh: probode.Uniform(0.25)},
+	p := &probode.Problem{
+		Name: "Michaelis–Menten elimination", States: []string{"concentration"}, Params: []string{"v_m", "k_m"},
+		X0: []float64{8}, Theta: []float64{1.5, 0.8}, Span: [2]float64{0, 7}, Autonomous: true,
+		F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] / (theta[1] + x[0]) },
 	}
+	return posterior(p, data, bayes.LogNormal{Sigma: bayes.Known(0.1)}, probode.Setup{Method: adams.Moulton{Steps: 1}, Mesh: probode.Uniform(0.25)},
+		bayes.Param{Name: "v_m", Prior: wide}, bayes.Param{Name: "k_m", Prior: wide})
 }
 
 // boluses returns the model y′ = input − k y with y(0) = 5. The solution y is observed
@@ -111,11 +94,6 @@ func boluses(data *bayes.Data) *bayes.Posterior {
 		F:      func(f []float64, t float64, x, theta []float64) { f[0] = input.At(t) - theta[0]*x[0] },
 		Events: input.Events(),
 	}
-	return &bayes.Posterior{
-		Model: bayes.Model{
-			Params:      []bayes.Param{{Name: "k", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}}},
-			Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}},
-		},
-		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Through(0.25)},
-	}
+	return posterior(p, data, bayes.Gaussian{Sigma: bayes.Known(0.1)}, probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Through(0.25)},
+		bayes.Param{Name: "k", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}})
 }
