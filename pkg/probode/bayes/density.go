@@ -366,10 +366,8 @@ func (e *Density) bind(r *Part, theta []float64) {
 			}
 		}
 	}
-	if e.alpha >= 0 {
-		if g, ok := r.path.(probode.Gridded); ok {
-			g.Solver().SetAlpha(theta[e.alpha])
-		}
+	if e.alpha >= 0 && r.grid != nil {
+		r.grid.Solver().SetAlpha(theta[e.alpha])
 	}
 }
 

@@ -20,6 +20,7 @@ type search struct {
 	solved int              // those at which the equations could be solved
 	free   bool             // the search chooses the number of starts
 	all    []*bayes.Density // one for each worker
+	full   int              // steps of the solvers to solve all equations once
 }
 
 func newSearch(ctx context.Context, p *bayes.Posterior, s Settings, hook progress.Hook) (*search, error) {
@@ -33,6 +34,7 @@ func newSearch(ctx context.Context, p *bayes.Posterior, s Settings, hook progres
 		own.Bind(ctx)
 		q.all = append(q.all, own)
 	}
+	q.full = q.all[0].Steps()
 	return q, nil
 }
 
@@ -42,7 +44,7 @@ func (q *search) work() float64 {
 	for _, e := range q.all {
 		steps += e.Work()
 	}
-	return float64(steps) / float64(q.all[0].Steps())
+	return float64(steps) / float64(q.full)
 }
 
 // each gives each worker a density of its own.
