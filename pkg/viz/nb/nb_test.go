@@ -243,7 +243,7 @@ func assessment() *assess.Report {
 	return &assess.Report{
 		Model: "decay", Threshold: 0.1, Unseen: nan, Drawn: "4 × 500 draws", Reference: "DP5",
 		Params: []assess.Marginal{{Name: "k", Median: assess.CenterSpread{Center: 1, Spread: 2}, HeavyTails: true}},
-		Candidates: []assess.Candidate{{Method: "AB1", Mesh: "h = 0.1", Order: 1, Size: 0.1, Alpha: nan, Verdict: assess.Matters, Inference: &assess.Inference{
+		Candidates: []*assess.Candidate{{Method: "AB1", Mesh: "h = 0.1", Order: 1, Size: 0.1, Alpha: nan, Verdict: assess.Matters, Inference: &assess.Inference{
 			Sampler: "tempering", Weighted: true,
 			Effects: []assess.Effect{{Median: assess.Shift{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: assess.Matters}, Verdict: assess.Matters}},
 		}}},

@@ -22,8 +22,7 @@ func Assessment(a *assess.Report) viz.Figure {
 	f := viz.Figure{Title: fmt.Sprintf("%s: what the solver's error does to the posterior", a.Model)}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	label := ""
-	for i := range a.Candidates {
-		c := &a.Candidates[i]
+	for _, c := range a.Candidates {
 		lo, hi = min(lo, c.Size), max(hi, c.Size)
 		what := "relative tolerance"
 		if !c.Controlled {

@@ -32,7 +32,7 @@ func assessment() *assess.Report {
 	return &assess.Report{
 		Model: "decay", Threshold: 0.1, Drawn: "draws",
 		Params: []assess.Marginal{{Name: "theta1", Median: assess.CenterSpread{Center: 1, Spread: 1}}, {Name: "theta2", Median: assess.CenterSpread{Center: 2, Spread: 1}}},
-		Candidates: []assess.Candidate{
+		Candidates: []*assess.Candidate{
 			{Method: "AB1", Mesh: "h = 0.2", Size: 0.2, Inference: inference("tempering", 0.3)},
 			{Method: "AB1", Mesh: "h = 0.1", Size: 0.1, Inference: inference("tempering", 0.03)},
 			{Method: "AB1", Mesh: "h = 0.1", Size: 0.1, Noisy: true, Inference: inference("pcn", 0.5)},

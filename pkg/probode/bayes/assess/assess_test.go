@@ -150,12 +150,12 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 		bias, ratio := (m-mean)/sd, s/sd
 		e := x.Inference.Effects[0].Mean
 		if z := (e.Bias - bias) / e.BiasSE; math.Abs(z) > 4.5 {
-			t.Errorf("%v: bias %.4f ± %.4f, want %.4f", &x, e.Bias, e.BiasSE, bias)
+			t.Errorf("%v: bias %.4f ± %.4f, want %.4f", x, e.Bias, e.BiasSE, bias)
 		}
 		if z := (e.Ratio - ratio) / e.RatioSE; math.Abs(z) > 4.5 {
-			t.Errorf("%v: sd ratio %.4f ± %.4f, want %.4f", &x, e.Ratio, e.RatioSE, ratio)
+			t.Errorf("%v: sd ratio %.4f ± %.4f, want %.4f", x, e.Ratio, e.RatioSE, ratio)
 		}
-		t.Logf("%v: bias %+.4f ± %.4f (%+.4f), sd ratio %.4f ± %.4f (%.4f), %v by %v", &x, e.Bias, e.BiasSE, bias, e.Ratio, e.RatioSE, ratio, x.Verdict, x.Inference.Sampler)
+		t.Logf("%v: bias %+.4f ± %.4f (%+.4f), sd ratio %.4f ± %.4f (%.4f), %v by %v", x, e.Bias, e.BiasSE, bias, e.Ratio, e.RatioSE, ratio, x.Verdict, x.Inference.Sampler)
 	}
 	if g := a.Groups(); len(g) != 2 || assess.Enough(g[0]) == nil || assess.Enough(g[0]).Size != 1./64 {
 		t.Errorf("groups %v", g)
@@ -172,7 +172,7 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 }
 
 // value returns the number of a row about a candidate.
-func value(a *assess.Report, kind string, x assess.Candidate) float64 {
+func value(a *assess.Report, kind string, x *assess.Candidate) float64 {
 	return a.Claim(kind, x.String()).Value
 }
 
@@ -381,7 +381,7 @@ func ExampleRun() {
 		panic(err)
 	}
 	for _, x := range a.Candidates {
-		fmt.Printf("%v: %v\n", &x, x.Verdict)
+		fmt.Printf("%v: %v\n", x, x.Verdict)
 	}
 	// Output:
 	// AB1, h = 0.25: matters

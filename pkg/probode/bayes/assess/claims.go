@@ -65,7 +65,7 @@ func (a *assessment) claims() []Claim {
 // posterior. claimEffects also adds one row for the certificate.
 func (a *assessment) claimEffects(r *rows, i int) {
 	limit := a.out.Threshold
-	x := &a.out.Candidates[i]
+	x := a.out.Candidates[i]
 	if inf := x.Inference; inf != nil {
 		for j, whole := range inf.Effects {
 			for part, e := range append([]Effect{whole}, whole.Within...) {
@@ -104,7 +104,7 @@ func (a *assessment) claimEffects(r *rows, i int) {
 // candidate i. If there is no contradiction, against returns an empty string. The
 // certificate uses no draws, so the assessment may reveal an error that it does not show.
 func (a *assessment) against(i int) string {
-	x := &a.out.Candidates[i]
+	x := a.out.Candidates[i]
 	for _, m := range x.Modes {
 		if m.Phantom || m.Missed {
 			return fmt.Sprintf(saidOtherMode, a.out.at(m.Theta), map[bool]string{true: "only the posterior of this solver has", false: "only the reference posterior has"}[m.Phantom])
@@ -150,7 +150,7 @@ func (a *assessment) claimReference(r *rows) {
 // claimModes adds warnings about the modes of candidate i: about phantoms, about missed
 // modes, about modes with too few draws, and about modes that the search may have missed.
 func (a *assessment) claimModes(r *rows, i int) {
-	x, f := &a.out.Candidates[i], &a.modes.setups[a.setupOf(i)]
+	x, f := a.out.Candidates[i], &a.modes.setups[a.setupOf(i)]
 	if x.Noisy {
 		return
 	}
@@ -178,7 +178,7 @@ func (a *assessment) claimModes(r *rows, i int) {
 
 // claimCandidate adds the numbers for candidate i, and warnings about its run.
 func (a *assessment) claimCandidate(r *rows, i int) {
-	x := &a.out.Candidates[i]
+	x := a.out.Candidates[i]
 	name := x.String()
 	if a.failures[i] != "" {
 		r.warn("failure", name, name+": "+a.failures[i])
@@ -242,8 +242,7 @@ func (a *assessment) claimSigma(r *rows) {
 		if !ok {
 			continue
 		}
-		for i := range a.out.Candidates {
-			x := &a.out.Candidates[i]
+		for _, x := range a.out.Candidates {
 			if x.Inference == nil {
 				continue
 			}

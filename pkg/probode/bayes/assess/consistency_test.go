@@ -21,22 +21,22 @@ func contradictions(a *assess.Report) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	answer, details := a.Answer(), a.Details()
 	doubted := strings.Contains(answer, "It is not known whether the solver's error matters")
-	candidates := map[string]assess.Candidate{}
+	candidates := map[string]*assess.Candidate{}
 	harmless, moments := false, true
 	for _, x := range a.Candidates {
 		candidates[x.String()] = x
 		if harmless = harmless || x.Verdict == assess.Negligible; (x.Verdict == assess.Undecided) != (x.Why != "") {
-			add("%v: %v, because %q", &x, x.Verdict, x.Why)
+			add("%v: %v, because %q", x, x.Verdict, x.Why)
 		}
 		if x.Inference == nil {
 			if x.Verdict != assess.Undecided {
-				add("%v: %v without draws", &x, x.Verdict)
+				add("%v: %v without draws", x, x.Verdict)
 			}
 			continue
 		}
 		for j, e := range x.Inference.Effects {
 			if x.Verdict == assess.Negligible && e.Verdict != assess.Negligible || e.Verdict == assess.Matters && x.Verdict != assess.Matters && !doubted {
-				add("%v: %v, but %v for %s", &x, x.Verdict, e.Verdict, a.Params[j].Name)
+				add("%v: %v, but %v for %s", x, x.Verdict, e.Verdict, a.Params[j].Name)
 			}
 			moments = moments && (x.Verdict != assess.Negligible || e.Mean.Verdict == assess.Negligible)
 		}
@@ -51,11 +51,11 @@ func contradictions(a *assess.Report) (all []string) {
 		x := candidates[c.Candidate]
 		switch {
 		case (c.Kind == "phantom mode" || c.Kind == "missed mode") && x.Verdict == assess.Negligible && c.Verdict != assess.Negligible:
-			add("negligible with %v, but a %s has %g of the mass", &x, c.Kind, c.Value)
+			add("negligible with %v, but a %s has %g of the mass", x, c.Kind, c.Value)
 		case (c.Kind == "phantom mode" || c.Kind == "missed mode") && a.Claim("certificate", c.Candidate).Verdict == assess.Negligible:
-			add("%v is certified, but there is a %s", &x, c.Kind)
+			add("%v is certified, but there is a %s", x, c.Kind)
 		case c.Kind == "certificate" && c.Verdict == assess.Negligible && x.Verdict == assess.Matters:
-			add("%v is certified, but it matters", &x)
+			add("%v is certified, but it matters", x)
 		}
 	}
 	return all
@@ -291,7 +291,7 @@ func TestUnseenPhantomsLeaveMomentsUnknown(t *testing.T) {
 	a := assessed(t, p, assess.Settings{Candidates: at(1, 0.5), Chains: mcmc.Settings{Seed: 1}})
 	for _, x := range a.Candidates {
 		if mean := x.Inference.Effects[0].Mean; x.Verdict != assess.Negligible || mean.Verdict != assess.Undecided || mean.Why == "" {
-			t.Errorf("%v: %v, mean and sd %+v", &x, x.Verdict, mean)
+			t.Errorf("%v: %v, mean and sd %+v", x, x.Verdict, mean)
 		}
 	}
 	if strings.Contains(a.Details(), "are below the threshold, too") {

@@ -27,7 +27,7 @@ func (a *Report) WriteJSON(w io.Writer) error {
 				return object{"name", q.Name, "mean", q.Mean.Center, "mean_se", q.Mean.CenterSE, "sd", q.Mean.Spread, "sd_se", q.Mean.SpreadSE, "heavy_tails", q.HeavyTails,
 					"median", q.Median.Center, "median_se", q.Median.CenterSE, "half_interval", q.Median.Spread, "half_interval_se", q.Median.SpreadSE}
 			})},
-		"candidates", jsonfile.List(len(a.Candidates), func(i int) object { return a.jsonCandidate(&a.Candidates[i]) }),
+		"candidates", jsonfile.List(len(a.Candidates), func(i int) object { return a.jsonCandidate(a.Candidates[i]) }),
 		"claims", jsonfile.List(len(a.Claims), func(i int) object {
 			c := a.Claims[i]
 			return object{"kind", c.Kind, "candidate", c.Candidate, "parameter", c.Parameter, "mode", c.Mode,

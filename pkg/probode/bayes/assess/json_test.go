@@ -128,7 +128,7 @@ func TestJSONIsAsDocumented(t *testing.T) {
 				mass += m.Mass
 			}
 			if !(mass > 0) {
-				t.Errorf("%v: masses sum to %g", &x, mass)
+				t.Errorf("%v: masses sum to %g", x, mass)
 			}
 		}
 	}

@@ -39,8 +39,7 @@ func (a *assessment) known(i int) *result {
 // reference posterior have become doubtful.
 func (a *assessment) judge() {
 	doubt := a.doubt()
-	for i := range a.out.Candidates {
-		x := &a.out.Candidates[i]
+	for i, x := range a.out.Candidates {
 		if x.Verdict != Undecided && doubt == "" {
 			continue
 		}
@@ -95,7 +94,7 @@ func (a *assessment) emptyMode(y *draws) *bayes.Mode {
 // inference returns the description of the draws of candidate i.
 func (a *assessment) inference(i int) *Inference {
 	if d := a.runs[i]; d != nil {
-		x := &a.out.Candidates[i]
+		x := a.out.Candidates[i]
 		if k := slices.Index(a.out.Names, a.p.AlphaParam); x.Noisy && k >= 0 {
 			x.Alpha = d.result.Summary[k].Mean
 		} else if x.Noisy {

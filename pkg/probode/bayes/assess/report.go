@@ -38,7 +38,7 @@ type Report struct {
 
 	// Candidates holds the results, method by method, beginning with the largest step or
 	// tolerance of each method. A candidate with noise follows the one without.
-	Candidates []Candidate
+	Candidates []*Candidate
 
 	// Unseen is the largest mass that an unnoticed mode may have. A mode whose mass
 	// equals Unseen has a 5 % chance of containing no draws, even if the chains move
@@ -124,8 +124,8 @@ type Candidate struct {
 }
 
 // candidate returns a Candidate without results.
-func candidate(s probode.Setup, noisy bool) Candidate {
-	c := Candidate{Mesh: s.Mesh.String(), Size: compare.Size(s), Controlled: s.StepSize() == 0, Noisy: noisy, Alpha: math.NaN()}
+func candidate(s probode.Setup, noisy bool) *Candidate {
+	c := &Candidate{Mesh: s.Mesh.String(), Size: compare.Size(s), Controlled: s.StepSize() == 0, Noisy: noisy, Alpha: math.NaN()}
 	if h := s.StepSize(); h > 0 {
 		c.Mesh = fmt.Sprintf("h = %.4g", h)
 	} else if m, ok := s.Mesh.(probode.Adaptive); ok {
@@ -138,10 +138,7 @@ func candidate(s probode.Setup, noisy bool) Candidate {
 }
 
 // described returns a setup as text, in the words of the candidates.
-func described(s probode.Setup) string {
-	c := candidate(s, false)
-	return c.String()
-}
+func described(s probode.Setup) string { return candidate(s, false).String() }
 
 // String returns the candidate as text, such as "AM1, h = 0.5, with noise".
 func (c *Candidate) String() string {
@@ -298,8 +295,7 @@ func (a *Report) Warnings() (all []string) {
 // smallest.
 func (a *Report) Groups() (all [][]*Candidate) {
 	names := map[string]int{}
-	for i := range a.Candidates {
-		c := &a.Candidates[i]
+	for _, c := range a.Candidates {
 		k, ok := names[c.Group()]
 		if !ok {
 			k = len(all)

@@ -129,7 +129,7 @@ func (a *assessment) certify() error {
 		c.AddMode(m.Theta)
 	}
 	for i := range a.out.Candidates {
-		x, f := &a.out.Candidates[i], &a.modes.setups[a.setupOf(i)]
+		x, f := a.out.Candidates[i], &a.modes.setups[a.setupOf(i)]
 		if f.modes != nil {
 			x.Unsearched = f.modes.Missed()
 		}
@@ -197,7 +197,7 @@ func (a *assessment) describe() (err error) {
 // infer computes the posterior of candidate i: by weights if they represent it, or else by
 // a run of its own.
 func (a *assessment) infer(i int) error {
-	x, at := &a.out.Candidates[i], a.setupOf(i)
+	x, at := a.out.Candidates[i], a.setupOf(i)
 	f := &a.modes.setups[at]
 	if x.Verdict != Undecided || a.runs[i] != nil || a.failures[i] != "" {
 		return a.ctx.Err()
@@ -298,7 +298,7 @@ func (a *assessment) extendAll() (more bool, err error) {
 	}
 	open := false
 	for i := range a.out.Candidates {
-		if x := &a.out.Candidates[i]; x.Verdict == Undecided && a.failures[i] == "" {
+		if x := a.out.Candidates[i]; x.Verdict == Undecided && a.failures[i] == "" {
 			open = true
 			if d := a.runs[i]; d != nil {
 				grown, err := a.extend(d)
@@ -323,8 +323,8 @@ func (a *assessment) extendAll() (more bool, err error) {
 func (a *assessment) conclude() {
 	o := a.out
 	a.judge()
-	for i := range o.Candidates {
-		o.Candidates[i].Modes = slices.Clone(a.modes.setups[a.setupOf(i)].own)
+	for i, x := range o.Candidates {
+		x.Modes = slices.Clone(a.modes.setups[a.setupOf(i)].own)
 	}
 	if a.y != nil {
 		least := a.effective(a.y)

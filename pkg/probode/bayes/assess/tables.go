@@ -81,13 +81,12 @@ func (a *Report) modeTable() TextTable {
 	}
 	t := newModeTable()
 	if !several {
-		if x := &a.Candidates[0]; x.Unsearched != "" {
+		if x := a.Candidates[0]; x.Unsearched != "" {
 			return TextTable{Name: "modes", Notes: []string{fmt.Sprintf("one mode; %v: %s", x, x.Unsearched)}}
 		}
 		return TextTable{}
 	}
-	for i := range a.Candidates {
-		x := &a.Candidates[i]
+	for _, x := range a.Candidates {
 		if x.Noisy {
 			continue
 		}
@@ -159,8 +158,7 @@ func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *
 
 func (a *Report) candidateTable() TextTable {
 	t := TextTable{Name: "candidates", Header: []string{"candidate", "α", "k̂", "inference", "s", "verdict"}, Left: []int{0, 3}}
-	for i := range a.Candidates {
-		x := &a.Candidates[i]
+	for _, x := range a.Candidates {
 		row := []string{x.String(), "", "", "–", "", "not known"}
 		if x.Noisy {
 			row[1] = text.Number("%.3g", x.Alpha)
@@ -183,19 +181,19 @@ func (a *Report) candidateTable() TextTable {
 func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell func(Shift) string) TextTable {
 	t := TextTable{Name: name, Header: []string{title}, Left: []int{0}}
 	known := false
-	for i := range a.Candidates {
-		t.Header = append(t.Header, a.Candidates[i].String())
-		known = known || a.Candidates[i].Inference != nil
+	for _, x := range a.Candidates {
+		t.Header = append(t.Header, x.String())
+		known = known || x.Inference != nil
 	}
 	if !known {
 		return TextTable{}
 	}
 	for j, q := range a.Params {
 		row := []string{q.Name}
-		for i := range a.Candidates {
+		for _, x := range a.Candidates {
 			text := "–"
-			if inf := a.Candidates[i].Inference; inf != nil {
-				text = cell(of(inf.Effects[j]))
+			if x.Inference != nil {
+				text = cell(of(x.Inference.Effects[j]))
 			}
 			row = append(row, text)
 		}

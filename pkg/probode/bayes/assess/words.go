@@ -102,8 +102,7 @@ func (a *Report) Answer() string {
 // doubt says why no verdict is possible. It returns "" if there are draws for a verdict.
 func (a *Report) doubt() string {
 	why := ""
-	for i := range a.Candidates {
-		x := &a.Candidates[i]
+	for i, x := range a.Candidates {
 		if x.Verdict != Undecided || i > 0 && x.Why != why {
 			return ""
 		}
@@ -156,8 +155,7 @@ func (a *Report) sayWorst() string {
 	var worst *Candidate
 	var param, part int
 	var shift Shift
-	for i := range a.Candidates {
-		x := &a.Candidates[i]
+	for _, x := range a.Candidates {
 		if x.Inference == nil {
 			continue
 		}
@@ -291,8 +289,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	var wrong, reasons []string
 	open := map[string][]string{}
 	right := 0
-	for i := range a.Candidates {
-		x := &a.Candidates[i]
+	for _, x := range a.Candidates {
 		if x.Verdict != Negligible {
 			continue
 		}
