@@ -85,7 +85,7 @@ func (w *Watch) Soon(t float64, x, theta, f []float64, m Moment) bool {
 	for k, v := range x {
 		w.end = append(w.end, v+h*f[k])
 	}
-	if g, err := w.Excess(t, w.end, theta); err != nil || !(g > 0) {
+	if g, err := w.excess(t, w.end, theta); err != nil || !(g > 0) {
 		return false
 	}
 	copy(x, w.end)
@@ -144,10 +144,10 @@ func (w *Watch) value(k int, t float64, x, theta []float64) (float64, error) {
 	return g, nil
 }
 
-// Excess evaluates G at the state x for all conditions that have been false so far, and
+// excess evaluates G at the state x for all conditions that have been false so far, and
 // returns the largest value. A positive result means that one of these conditions has
 // become true.
-func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
+func (w *Watch) excess(t float64, x, theta []float64) (float64, error) {
 	most := math.Inf(-1)
 	for k := range w.list {
 		if w.on[k] {
@@ -190,7 +190,7 @@ func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 		if err != nil {
 			return 0, err
 		}
-		return w.Excess(t, y, s.Theta)
+		return w.excess(t, y, s.Theta)
 	})
 	return at, true, err
 }
@@ -199,7 +199,7 @@ func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 // condition such as x > 1 && t < 4 can become false again exactly at b.
 func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
-		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
+		if g, err := w.excess(end, x, theta); err != nil || g > 0 {
 			return end, err == nil, err
 		}
 	}
