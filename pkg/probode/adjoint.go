@@ -143,10 +143,8 @@ func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) 
 		if err := s.SolveTangents(path, dz[:n*len(z)], theta, along, xi); err != nil {
 			return err
 		}
-		for i, v := range w {
-			if v != 0 {
-				vector.AddScaled(g.Theta[first:first+n], v, dz[i*n:])
-			}
+		for k := range n {
+			g.Theta[first+k] = vector.Dot(w, row(dz, k, len(z)))
 		}
 	}
 	return s.eventGradient(g.Theta, times, theta)

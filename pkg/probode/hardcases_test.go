@@ -203,8 +203,8 @@ func TestTangentsOfUnknownStartWithEvents(t *testing.T) {
 						t.Fatal(err)
 					}
 					for i := range z {
-						if d := (right[i] - left[i]) / (2 * eps); math.Abs(d-dz[i*len(theta)+k]) > 1e-7 {
-							t.Fatalf("%v, %v, scaling %d: dz[%d] along %d is %g, want %g", m, mesh, scaling, i, k, dz[i*len(theta)+k], d)
+						if d := (right[i] - left[i]) / (2 * eps); math.Abs(d-dz[k*len(z)+i]) > 1e-7 {
+							t.Fatalf("%v, %v, scaling %d: dz[%d] along %d is %g, want %g", m, mesh, scaling, i, k, dz[k*len(z)+i], d)
 						}
 					}
 				}

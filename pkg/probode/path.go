@@ -162,7 +162,7 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	// To save memory, compute the derivatives in only a few directions at a time.
 	const most = 1 << 24
 	each := max(1, min(m, most/len(g.z)))
-	one, dt := make([]float64, len(g.z)), make([]float64, len(g.solver.g.t))
+	dt := make([]float64, len(g.solver.g.t))
 	for first := 0; first < m; first += each {
 		n := min(each, m-first)
 		dz := make([]float64, n*len(g.z))
@@ -170,11 +170,8 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 			return err
 		}
 		for k := range n {
-			for i := range one {
-				one[i] = dz[i*n+k]
-			}
-			to := ddst[(first+k)*len(dst) : (first+k+1)*len(dst)]
-			if g.at.At(to, one); moving {
+			to := row(ddst, first+k, len(dst))
+			if g.at.At(to, row(dz, k, len(g.z))); moving {
 				g.solver.tangents.times(dt, k)
 				g.at.still(to, g.z, dt)
 			}

@@ -71,7 +71,7 @@ func TestInfiniteDerivative(t *testing.T) {
 				if j == 2 {
 					allowed = 0.1 * slopes[j] // the error is of order h^{1/2}
 				}
-				if also := dz[(len(z)-2)*n+j]; math.Abs(v-slopes[j]) > allowed || math.Abs(also-v) > 1e-6*math.Abs(v) {
+				if also := dz[(j+1)*len(z)-2]; math.Abs(v-slopes[j]) > allowed || math.Abs(also-v) > 1e-6*math.Abs(v) {
 					t.Errorf("%s: derivative %d is %g by reverse and %g by forward accumulation: want %g", c.name, j, v, also, slopes[j])
 				}
 			}

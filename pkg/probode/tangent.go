@@ -53,7 +53,7 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // directions in θ, with ξ and α fixed. The derivative is written to dz. The argument
 // `dtheta` holds the directions as a row-major M×p matrix. The elements of dz are
 //
-//	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
+//	dz[m*len(z) + i*d+k] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
 // If dtheta is the identity matrix, the result is ∂Z/∂θ. If event times depend on θ, the
 // grid points between events also depend on θ, and the result is the derivative of the
@@ -83,7 +83,7 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 		return err
 	}
 	if s.step.Differentiate == nil {
-		return s.differences(z, dz, theta, dtheta, xi, m)
+		return Differences(z, dz, theta, dtheta, func(z, theta []float64) error { return s.Solve(z, theta, xi) })
 	}
 	if s.tangents == nil || s.tangents.M != m {
 		s.tangents = newTangentRun(s, m)
@@ -156,18 +156,6 @@ func (s *Solver) exists(compute func() error, to ...[]float64) error {
 		}
 	}
 	return nil
-}
-
-// differences does the same as SolveTangents for a Stepper without Differentiate.
-func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
-	rows := make([]float64, len(dz))
-	err := Differences(z, rows, theta, dtheta, func(z, theta []float64) error { return s.Solve(z, theta, xi) })
-	for k := range m {
-		for i, v := range rows[k*len(z) : (k+1)*len(z)] {
-			dz[i*m+k] = v
-		}
-	}
-	return err
 }
 
 // Differences computes states and their derivatives, like Path.Tangents. The derivatives
@@ -280,8 +268,9 @@ func (w *tangentRun) start(theta []float64) {
 // store copies the derivative of the state at grid point i from X to dz.
 func (w *tangentRun) store(i, d int) {
 	for m := range w.M {
-		for k := range d {
-			w.dz[(i*d+k)*w.M+m] = w.X[m*d+k]
+		to := row(w.dz, m*len(w.s.g.t)+i, d)
+		for k, v := range row(w.X, m, d) {
+			to[k] = v
 		}
 	}
 }

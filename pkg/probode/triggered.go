@@ -193,13 +193,11 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	for i, v := range l.path.z {
 		l.sizes[i%d] = max(l.sizes[i%d], math.Abs(v))
 	}
-	out, dx := make([]float64, len(l.crossings)*m), make([]float64, d)
+	out := make([]float64, len(l.crossings)*m)
 	for n := range l.crossings {
 		i := l.end(n)
 		for k := range m {
-			for c := range dx {
-				dx[c] = dz[(i*d+c)*m+k]
-			}
+			dx := row(row(dz, k, len(l.path.z)), i, d)
 			out[n*m+k] = l.slope(n, row(l.path.z, i, d), dx, directions[k*wide:(k+1)*wide])
 		}
 	}

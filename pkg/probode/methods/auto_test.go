@@ -167,7 +167,7 @@ func TestAutoHolds(t *testing.T) {
 		for j := range n {
 			want, size, off := differencesOver(t, s, p.Theta, nil, j, 2e-4*p.Theta[j]), 0.0, 0.0
 			for i, v := range want {
-				size, off = max(size, math.Abs(v)), max(off, math.Abs(dz[i*n+j]-v))
+				size, off = max(size, math.Abs(v)), max(off, math.Abs(dz[j*len(z)+i]-v))
 			}
 			if !(off <= c.forward*size) {
 				t.Errorf("the derivative in θ%d is off by %.2g", j, off/size)

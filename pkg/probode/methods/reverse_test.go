@@ -45,7 +45,7 @@ func compareGradient(t *testing.T, s *probode.Solver, theta []float64, tol float
 	want, size := make([]float64, p), 0.
 	for j := range p {
 		for i, v := range w {
-			want[j] += v * dz[i*p+j]
+			want[j] += v * dz[j*n+i]
 		}
 		size = math.Max(size, math.Abs(want[j]))
 	}

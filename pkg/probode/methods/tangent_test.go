@@ -160,7 +160,7 @@ func compareTangents(t *testing.T, s *probode.Solver, theta []float64, tol float
 		want := differences(t, s, theta, xi, j)
 		var worst, size float64
 		for i, v := range want {
-			worst, size = math.Max(worst, math.Abs(v-dz[i*n+j])), math.Max(size, math.Abs(v))
+			worst, size = math.Max(worst, math.Abs(v-dz[j*len(z)+i])), math.Max(size, math.Abs(v))
 		}
 		if !(worst <= tol*size) || (size == 0) != slices.Contains(nothing, j) {
 			t.Errorf("%v: derivative in θ%d is off by %.2g of %.3g", m, j, worst, size)
