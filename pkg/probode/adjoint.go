@@ -178,7 +178,7 @@ type reverseRun struct {
 }
 
 func newReverseRun(s *Solver) *reverseRun {
-	d, p, n := s.d, len(s.p.Theta), s.normals()
+	d, p, n := s.d, len(s.p.Theta), s.Normals()
 	r := &reverseRun{Adjoint: *NewAdjoint(s.inside), s: s, marks: make([]float64, len(s.g.events)), theta: make([]float64, p)}
 	for _, v := range []*[]float64{&r.X, &r.Next, &r.clean, &r.x, &r.left, &r.right} {
 		*v = make([]float64, d)
@@ -188,7 +188,7 @@ func newReverseRun(s *Solver) *reverseRun {
 }
 
 func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err error) {
-	s, d, n := r.s, r.s.d, r.s.normals()
+	s, d, n := r.s, r.s.d, r.s.Normals()
 	i := s.Steps()
 	defer func() { // a function of the problem may panic
 		if v := recover(); v != nil {

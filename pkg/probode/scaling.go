@@ -121,7 +121,7 @@ func (s *Solver) setUnit() {
 
 // rescale updates the scales after a change of α or of the scaling.
 func (s *Solver) rescale() {
-	if n := s.normals(); len(s.scale) != n {
+	if n := s.Normals(); len(s.scale) != n {
 		s.scale = make([]float64, n)
 	}
 	if s.fixed = false; s.scaling == ScaleLocal {
@@ -176,12 +176,4 @@ func (s *Solver) setScale(power float64) {
 			s.scale[k] = 0
 		}
 	}
-}
-
-// normals returns n, the number of normal variates for each step.
-func (s *Solver) normals() int {
-	if s.scaling == ScaleLocal {
-		return s.d
-	}
-	return s.noise.Normals
 }

@@ -179,10 +179,15 @@ func (s *Solver) Steps() int { return s.g.Steps() }
 func (s *Solver) PathLen() int { return len(s.g.t) * s.d }
 
 // NoiseLen returns N × n, the length of ξ, for n normal variates per step.
-func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
+func (s *Solver) NoiseLen() int { return s.Steps() * s.Normals() }
 
 // Normals returns n, the number of normal variates per step.
-func (s *Solver) Normals() int { return s.normals() }
+func (s *Solver) Normals() int {
+	if s.scaling == ScaleLocal {
+		return s.d
+	}
+	return s.noise.Normals
+}
 
 // Startup returns the number of steps without noise at the beginning of a path. Each
 // event counts as a step. The first grid point with noise has the index Startup() + 1.
@@ -384,7 +389,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		s.step.Restore(memory)
 	}
 	defer s.guard.End()
-	n := s.normals()
+	n := s.Normals()
 	if s.follower != nil {
 		s.follower.start(theta)
 	}
