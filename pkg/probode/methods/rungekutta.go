@@ -131,12 +131,9 @@ func (t *Tableau) check() error {
 	return nil
 }
 
-func (m RungeKutta) String() string { return m.tableau().Name }
-func (m RungeKutta) Order() int     { return m.tableau().Order }
-
-func (m RungeKutta) Noise(d int) probode.Noise {
-	return probode.Noise{Normals: d, Exponent: float64(m.tableau().Order) + 0.5}
-}
+func (m RungeKutta) String() string            { return m.tableau().Name }
+func (m RungeKutta) Order() int                { return m.tableau().Order }
+func (m RungeKutta) Noise(d int) probode.Noise { return additive(d, m.Order()) }
 
 func (m RungeKutta) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, error) {
 	if err := m.tableau().check(); err != nil {
