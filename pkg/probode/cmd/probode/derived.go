@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
@@ -103,33 +102,29 @@ func (m *model) predictTo(ctx context.Context, p *bayes.Posterior, to outFile, d
 	if err != nil {
 		return fmt.Errorf("-times: %w", err)
 	}
-	return to.write(nil, func(out io.Writer) error {
-		w := csv.NewWriter(out)
-		w.Write([]string{"experiment", "time", "observable", "q2.5", "q50", "q97.5", "expected_q2.5", "expected_q50", "expected_q97.5"})
-		for i, q := range predictions {
-			expected := *q
-			expected.Y = q.Fit
-			for k, name := range q.Names {
-				measured := slices.ContainsFunc(p.Experiments[i].Data.Y, func(row []float64) bool { return !math.IsNaN(row[k]) })
-				if !measured || slices.Contains(q.Names[:k], name) {
-					continue // the size of the errors, or repeated measurements
-				}
-				var columns [][]float64
-				for _, of := range []*bayes.Prediction{q, &expected} {
-					for _, prob := range intervals {
-						columns = append(columns, of.Quantiles(k, prob))
-					}
-				}
-				for n, t := range q.T {
-					row := []string{text.Printable(q.Name), strconv.FormatFloat(t, 'g', -1, 64), text.Printable(name)}
-					for _, c := range columns {
-						row = append(row, strconv.FormatFloat(c[n], 'g', -1, 64))
-					}
-					w.Write(row)
+	rows := [][]string{{"experiment", "time", "observable", "q2.5", "q50", "q97.5", "expected_q2.5", "expected_q50", "expected_q97.5"}}
+	for i, q := range predictions {
+		expected := *q
+		expected.Y = q.Fit
+		for k, name := range q.Names {
+			measured := slices.ContainsFunc(p.Experiments[i].Data.Y, func(row []float64) bool { return !math.IsNaN(row[k]) })
+			if !measured || slices.Contains(q.Names[:k], name) {
+				continue // the size of the errors, or repeated measurements
+			}
+			var columns [][]float64
+			for _, of := range []*bayes.Prediction{q, &expected} {
+				for _, prob := range intervals {
+					columns = append(columns, of.Quantiles(k, prob))
 				}
 			}
+			for n, t := range q.T {
+				row := append(cells([]string{text.Printable(q.Name)}, t), text.Printable(name))
+				for _, c := range columns {
+					row = cells(row, c[n])
+				}
+				rows = append(rows, row)
+			}
 		}
-		w.Flush()
-		return w.Error()
-	})
+	}
+	return to.write(nil, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
 }

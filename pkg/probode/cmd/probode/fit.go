@@ -132,10 +132,9 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 			defer end()
 		}
 	}
-	show := display("searches")
-	f.set.Progress = func(done, total int) { show(done, total, "") }
+	f.set.Progress = counted("searches")
 	optima, stopped := p.Fit(searching, f.set)
-	show(1, 1, "") // removes the line
+	f.set.Progress(1, 1) // removes the line
 	switch {
 	case len(optima) > 0 && optima[0].Err == nil:
 	case stopped != nil && searching.Err() != nil && ctx.Err() == nil:
@@ -147,11 +146,10 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	}
 	var profiles *modelfile.ProfileLikelihoods
 	if f.profiles && ctx.Err() == nil {
-		show := display("profiles")
-		f.set.Progress = func(done, total int) { show(done, total, "") }
+		f.set.Progress = counted("profiles")
 		var err error
 		profiles, err = p.Profiles(within, optima, f.level, f.set)
-		show(1, 1, "")
+		f.set.Progress(1, 1)
 		if profiles == nil && within.Err() == nil {
 			return err
 		}

@@ -75,14 +75,13 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	show := display("experiments")
-	set.Progress = func(done, total int) { show(done, total, "") }
+	set.Progress = counted("experiments")
 	l, err := p.LogLikelihood(set)
 	if err != nil {
 		return err
 	}
 	v, err := l.At(ctx, theta, *gradient)
-	show(1, 1, "") // removes the line
+	set.Progress(1, 1) // removes the line
 	if err != nil {
 		return err
 	}

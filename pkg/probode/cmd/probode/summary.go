@@ -18,7 +18,6 @@ import (
 	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/internal/jsonfile"
-	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -72,11 +71,8 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	counts := func(show progress.Hook) func(done, total int) {
-		return func(done, total int) { show(done, total, "") }
-	}
 	defer debug.SetGCPercent(debug.SetGCPercent(25)) // there may be many millions of draws
-	chains, missing, err := store.ReadSoFar(dir, counts(display("reading")))
+	chains, missing, err := store.ReadSoFar(dir, counted("reading"))
 	if err != nil {
 		return err
 	}
@@ -94,7 +90,7 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	report := table.Report(counts(display("diagnostics")))
+	report := table.Report(counted("diagnostics"))
 	prior := m.prior(p, table.Names)
 	for _, w := range heavyTails(report.Summary) {
 		known, _, _ := strings.Cut(w, "(")
@@ -146,25 +142,27 @@ func summary(ctx context.Context, args []string, out io.Writer) error {
 var priorColumns = []string{"prior_q2.5", "prior_q50", "prior_q97.5"}
 
 func writeTable(to io.Writer, report *mcmc.Report, prior [][]float64) error {
-	w := csv.NewWriter(to)
 	header := []string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"}
 	if prior != nil {
 		header = append(header, priorColumns...)
 	}
-	w.Write(header)
+	rows := [][]string{header}
 	for i, m := range report.Summary {
-		row := []string{text.Printable(m.Name)}
 		values := []float64{m.Mean, m.SD, m.Q025, m.Median, m.Q975, m.MCSE, m.BulkESS, m.TailESS, m.RHat}
 		if prior != nil {
 			values = append(values, prior[i]...)
 		}
-		for _, v := range values {
-			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
-		}
-		w.Write(row)
+		rows = append(rows, cells([]string{text.Printable(m.Name)}, values...))
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(to).WriteAll(rows)
+}
+
+// cells appends numbers in the shortest form that reads back exactly.
+func cells(row []string, values ...float64) []string {
+	for _, v := range values {
+		row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	return row
 }
 
 // identifies reports whether a field, such as a hash, serves only resuming.

@@ -40,6 +40,12 @@ func display(label string) progress.Hook {
 	}
 }
 
+// counted displays only how much is done.
+func counted(label string) func(done, total int) {
+	show := display(label)
+	return func(done, total int) { show(done, total, "") }
+}
+
 type stopped string
 
 func (s stopped) Error() string { return string(s) }
