@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/jsonfile"
@@ -112,22 +111,17 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 		case ".html", ".png", ".svg":
 			return draw(w, *file, s.figure(header, rows))
 		}
-		c := csv.NewWriter(w)
-		c.Write(header)
-		line := make([]string, len(header))
+		lines := [][]string{header}
 		for _, row := range rows {
-			for k, v := range row {
-				line[k] = strconv.FormatFloat(v, 'g', -1, 64) // the shortest form that reads back exactly
-			}
-			c.Write(line)
+			lines = append(lines, cells(nil, row...))
 		}
-		c.Flush()
-		return c.Error()
+		return csv.NewWriter(w).WriteAll(lines)
 	})
 }
 
 // figure has a panel for each component and observable, with the mean of the paths and the
-// interval between their 5 and 95 % quantiles.
+// interval between their 5 and 95 % quantiles, which have columns after those of all
+// components.
 func (s *solution) figure(header []string, rows [][]float64) viz.Figure {
 	column := func(k int) (y []float64) {
 		for _, row := range rows {
@@ -141,18 +135,15 @@ func (s *solution) figure(header []string, rows [][]float64) viz.Figure {
 	}
 	t := column(0)
 	for k, name := range header[1:] {
-		if slices.ContainsFunc([]string{"_mean", "_sd", "_q05", "_q50", "_q95"}, func(end string) bool {
-			state, is := strings.CutSuffix(name, end)
-			return is && s.paths > 0 && slices.Contains(header[:k+1], state)
-		}) {
-			continue
-		}
 		p := viz.Panel{X: viz.Axis{Label: "t"}, Y: viz.Axis{Label: name}}
-		if m := slices.Index(header, name+"_mean"); s.paths > 0 && m > 0 {
+		switch m := 1 + s.shown + 5*k; {
+		case s.paths > 0 && k < s.shown:
 			p.Layers = []viz.Layer{
 				viz.Band{Name: "90 % of the paths", X: t, Lo: column(m + 2), Hi: column(m + 4), Color: viz.Palette[5], Opacity: 0.5},
 				viz.Line{Name: "mean of the paths", X: t, Y: column(m), Color: viz.Blue, Dash: viz.Dashed},
 			}
+		case s.paths > 0 && k < 6*s.shown:
+			continue
 		}
 		p.Layers = append(p.Layers, viz.Line{Name: "classical solution", X: t, Y: column(k + 1), Color: viz.Vermillion})
 		f.Panels = append(f.Panels, p)
@@ -171,7 +162,7 @@ type solution struct {
 	free               bool // neither a method nor a step is given
 
 	warnings []string // about -model
-	shown    int      // the number of states of -model in the table
+	shown    int      // the number of components in the table; a model may have more
 	observed []string // of -model
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
@@ -190,7 +181,7 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 			rows[i] = append(row, y...)
 		}
 	}
-	if hidden := p.Dim() - s.shown; s.file != "" && hidden > 0 && err == nil {
+	if hidden := p.Dim() - s.shown; hidden > 0 && err == nil {
 		cut := func(at, n int) {
 			header = slices.Delete(header, at, at+n)
 			for i := range rows {
@@ -323,6 +314,7 @@ func (s *solution) named() (*probode.Problem, error) {
 		if err != nil {
 			return nil, fmt.Errorf("-problem: %w", err)
 		}
+		s.shown = p.Dim()
 		return p, nil
 	}
 	m, err := s.load()
