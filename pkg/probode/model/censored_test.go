@@ -75,7 +75,7 @@ data: |
 				if err != nil {
 					t.Fatal(err)
 				}
-				v, err := l.At(context.Background(), l.Nominal(), true)
+				v, err := l.At(context.Background(), l.p.Nominal(), true)
 				if err != nil {
 					t.Fatalf("%s on the scale %s, with %v: %v", c.distribution, scale.name, below, err)
 				}

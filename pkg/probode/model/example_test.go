@@ -44,7 +44,7 @@ func ExampleFile_Posterior() {
 		return
 	}
 
-	v, err := l.At(context.Background(), l.Nominal(), true)
+	v, err := l.At(context.Background(), p.Nominal(), true)
 	if err != nil {
 		fmt.Println(err)
 		return

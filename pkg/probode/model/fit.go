@@ -208,7 +208,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fitting{p: p, set: s, free: l.free, theta: l.Nominal()}
+	f := &fitting{p: p, set: s, free: l.free, theta: p.Nominal()}
 	if len(f.free) == 0 {
 		return nil, fmt.Errorf("%s: no parameter is estimated", text.Clip(p.Name))
 	}

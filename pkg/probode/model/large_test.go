@@ -55,7 +55,7 @@ func TestLargeModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(t.Context(), l.Nominal(), false)
+		v, err := l.At(t.Context(), l.p.Nominal(), false)
 		if want := -math.Pow((1-c.at1)/0.1, 2)/2 - math.Log(0.1*math.Sqrt(2*math.Pi)); err != nil || math.Abs(v.LogLikelihood-want) > 1e-6 {
 			t.Errorf("%s: log-likelihood %v, %v: want %.10g", name, v, err, want)
 		}

@@ -235,9 +235,6 @@ func (l *LogLikelihood) Idle() (names []string) {
 	return names
 }
 
-// Nominal does the same as [File.Nominal].
-func (l *LogLikelihood) Nominal() []float64 { return l.p.Nominal() }
-
 // At returns the log-likelihood at theta, and also its gradient if the argument `gradient`
 // is true. The argument `theta` holds the values of all parameters on the linear scale, in
 // the order of File.Params.
@@ -330,15 +327,11 @@ func (f flat) Quantile(p float64) float64 {
 	return f.at + (1+math.Abs(f.at))*(p-0.5)
 }
 
-func (s *LikelihoodSettings) given() bool {
-	return s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.StepSize > 0
-}
-
 // experiment returns the contribution of a part to the log-likelihood. The method uses
 // the tolerance in the settings. If the settings specify no tolerance, the method makes
 // the steps finer until the error is small enough: see LikelihoodSettings.Tolerance.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
-	if l.set.given() {
+	if s := &l.set; s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.StepSize > 0 {
 		v, err := l.value(ctx, q, solve{}, theta, gradient)
 		v.Error = math.NaN()
 		return v, err

@@ -222,7 +222,7 @@ func TestLikelihood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(context.Background(), l.Nominal(), false)
+		v, err := l.At(context.Background(), l.p.Nominal(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +254,7 @@ func TestWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(context.Background(), l.Nominal(), true)
+		v, err := l.At(context.Background(), l.p.Nominal(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -425,7 +425,7 @@ func TestMeasuredAtADose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := l.At(context.Background(), l.Nominal(), true)
+	v, err := l.At(context.Background(), l.p.Nominal(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +433,7 @@ func TestMeasuredAtADose(t *testing.T) {
 	if got := v.Instances[0].Simulated[0]; math.Abs(got-want) > 1e-8 {
 		t.Errorf("%v at the dose: want %v", got, want)
 	}
-	later := l.Nominal()
+	later := l.p.Nominal()
 	const h = 1e-6
 	later[2] -= h // the dose is before the measurement
 	w, err := l.At(context.Background(), later, false)
@@ -535,7 +535,7 @@ func TestImpossible(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := l.At(stopped, l.Nominal(), true); !errors.Is(err, context.Canceled) {
+	if _, err := l.At(stopped, l.p.Nominal(), true); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 	for _, s := range []LikelihoodSettings{{Tolerance: probode.Tolerance{Relative: 2}}, {Tolerance: probode.Tolerance{Relative: -1}}, {Workers: -1}} {
@@ -640,7 +640,7 @@ func TestOddEquations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(context.Background(), l.Nominal(), true)
+		v, err := l.At(context.Background(), l.p.Nominal(), true)
 		switch {
 		case math.IsInf(c.want, 1):
 			if err == nil || strings.Contains(err.Error(), "\n") {

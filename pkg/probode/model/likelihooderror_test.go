@@ -132,7 +132,7 @@ func TestDefaultWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.At(t.Context(), l.Nominal(), false); err != nil {
+		if _, err := l.At(t.Context(), l.p.Nominal(), false); err != nil {
 			t.Fatal(err)
 		}
 		var work int

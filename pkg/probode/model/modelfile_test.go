@@ -185,7 +185,7 @@ func refused(t *testing.T, files map[string]string, changes [][3]string) {
 		if err == nil {
 			var l *LogLikelihood
 			if l, err = p.LogLikelihood(LikelihoodSettings{}); err == nil {
-				_, err = l.At(t.Context(), l.Nominal(), false)
+				_, err = l.At(t.Context(), l.p.Nominal(), false)
 			}
 		}
 		if err == nil || !strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "\n") {
@@ -226,7 +226,7 @@ data: d.csv
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(context.Background(), l.Nominal(), true)
+		v, err := l.At(context.Background(), l.p.Nominal(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +254,7 @@ data: d.csv
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(context.Background(), l.Nominal(), true)
+		v, err := l.At(context.Background(), l.p.Nominal(), true)
 		if err != nil {
 			t.Fatal(err)
 		}

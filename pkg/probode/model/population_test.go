@@ -130,7 +130,7 @@ func TestPopulation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theta := l.Nominal()
+	theta := l.p.Nominal()
 	var names []string
 	for i, q := range p.Params {
 		if v, ok := value[q.ID]; ok {
@@ -257,7 +257,7 @@ data: d.csv
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, err := l.At(context.Background(), l.Nominal(), false); err != nil || math.Abs(v.LogLikelihood-c.want) > 1e-6 {
+		if v, err := l.At(context.Background(), l.p.Nominal(), false); err != nil || math.Abs(v.LogLikelihood-c.want) > 1e-6 {
 			t.Errorf("%q: log-likelihood %.9f, %v: want %.9f", c.changes, v.LogLikelihood, err, c.want)
 		}
 	}

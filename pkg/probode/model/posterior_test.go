@@ -37,7 +37,7 @@ func TestPosterior(t *testing.T) {
 			t.Fatal(err)
 		}
 		for try := range 2 {
-			all, free := l.Nominal(), []float64{}
+			all, free := l.p.Nominal(), []float64{}
 			for i, q := range p.Params {
 				if q.Estimate {
 					all[i] *= 1 + 0.05*float64(try)*rng.Float64()

@@ -101,7 +101,7 @@ func TestRandomModelsRoundTrip(t *testing.T) {
 		if err != nil {
 			return 0, nil, err
 		}
-		v, err := l.At(t.Context(), l.Nominal(), true)
+		v, err := l.At(t.Context(), l.p.Nominal(), true)
 		if err != nil {
 			return 0, nil, err
 		}

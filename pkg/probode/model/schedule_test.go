@@ -158,7 +158,7 @@ func TestRandomSchedules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(context.Background(), l.Nominal(), false)
+		v, err := l.At(context.Background(), l.p.Nominal(), false)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}

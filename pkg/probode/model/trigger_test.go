@@ -91,7 +91,7 @@ func evaluate(t *testing.T, p *File) *Evaluation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := l.At(context.Background(), l.Nominal(), true)
+	v, err := l.At(context.Background(), l.p.Nominal(), true)
 	if err != nil {
 		t.Error(err)
 	}
@@ -106,7 +106,7 @@ func TestTriggersHaveNoNoise(t *testing.T) {
 	}
 	l, err := p.LogLikelihood(LikelihoodSettings{StepSize: 0.1})
 	if err == nil {
-		_, err = l.At(context.Background(), l.Nominal(), false)
+		_, err = l.At(context.Background(), l.p.Nominal(), false)
 	}
 	if err == nil || !strings.Contains(err.Error(), "event e has a trigger") {
 		t.Errorf("equal steps: %v", err)
@@ -158,7 +158,7 @@ data: |
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(t.Context(), l.Nominal(), false)
+		v, err := l.At(t.Context(), l.p.Nominal(), false)
 		if err != nil {
 			t.Fatal(err)
 		}

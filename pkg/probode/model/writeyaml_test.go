@@ -51,7 +51,7 @@ func sameLikelihood(t *testing.T, p *File, name string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := l.At(t.Context(), l.Nominal(), false)
+		v, err := l.At(t.Context(), l.p.Nominal(), false)
 		if err != nil {
 			t.Fatal(err)
 		}

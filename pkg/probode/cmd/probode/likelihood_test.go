@@ -298,7 +298,7 @@ func TestPEtab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := l.At(context.Background(), l.Nominal(), false)
+	v, err := l.At(context.Background(), p.Nominal(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func likelihood(f *model.File, set model.LikelihoodSettings) (task, error) {
 	at := slices.IndexFunc(f.Params, func(p model.Parameter) bool { return p.Estimate })
 	calls := 0
 	return func(ctx context.Context) (float64, error) {
-		theta := l.Nominal()
+		theta := f.Nominal()
 		theta[at] *= 1 + 1e-10*float64(calls%2) // because the solutions at the last θ are remembered
 		calls++
 		v, err := l.At(ctx, theta, false)
