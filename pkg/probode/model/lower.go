@@ -228,7 +228,7 @@ func (l *lowering) event(e equations.Event) equations.Event {
 // change only at events. An equality that is linear in the time holds for an instant. If
 // the instant is known, it is a grid point; otherwise an event without jumps finds it.
 func (l *lowering) equalities(trigger *expr.Node, from source.Where) *expr.Node {
-	parts := trigger.Parts()
+	parts := expr.Parts(trigger)
 	degree, by := l.degrees(parts...), map[*expr.Node]*expr.Node{}
 	now := expr.Sym(expr.Time)
 	for _, part := range parts {

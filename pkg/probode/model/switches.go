@@ -49,7 +49,7 @@ func (l *lowering) findSwitches() {
 // linear in the time, and 2 otherwise. A comparison has the larger degree of its sides.
 func (l *lowering) degrees(list ...*expr.Node) map[*expr.Node]int {
 	degree := map[*expr.Node]int{}
-	for _, m := range expr.PartsOf(list...) {
+	for _, m := range expr.Parts(list...) {
 		op, args := m.Operator()
 		most, sum, moving := 0, 0, 0
 		for i, a := range args {

@@ -22,7 +22,7 @@ func (m *Model) checkUnits() {
 			return
 		}
 		done := map[*expr.Node]string{} // "" if it is not known
-		for _, part := range n.Parts() {
+		for _, part := range expr.Parts(n) {
 			op, args := part.Operator()
 			if id, ok := part.Symbol(); ok {
 				done[part] = units[id]

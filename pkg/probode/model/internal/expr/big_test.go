@@ -282,7 +282,7 @@ func (c *calc) pow(x, y *big.Float) *big.Float {
 func (c *calc) value(n *Node, at map[string]*big.Float) *big.Float {
 	c.trace = c.trace[:0]
 	done := map[*Node]*big.Float{}
-	for _, m := range postorder(n) {
+	for _, m := range Parts(n) {
 		done[m] = c.node(m, at, done)
 	}
 	v := done[n]

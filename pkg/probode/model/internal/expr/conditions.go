@@ -22,7 +22,7 @@ func Conditions(of ...*Node) []*Node {
 			list = append(list, c)
 		}
 	}
-	for _, m := range postorder(roots...) {
+	for _, m := range Parts(roots...) {
 		a := m.args
 		switch {
 		case m.op.isComparison():
@@ -68,7 +68,7 @@ func Jumps(of ...*Node) (equal, parts []*Node) {
 		}
 		return m.with(a)
 	})...)
-	for _, m := range postorder(equal...) {
+	for _, m := range Parts(equal...) {
 		if m.op == opSign || m.op == opFloor || m.op.isComparison() {
 			parts = append(parts, m)
 		}
@@ -139,7 +139,7 @@ func (n *Node) margin(not bool) (*Node, bool) {
 		a, b := args[0], args[1]
 		return Call("or", Call("and", a, Call("not", b)), Call("and", Call("not", a), b)).margin(not)
 	case "gt", "geq", "lt", "leq":
-		for _, m := range n.Parts() {
+		for _, m := range Parts(n) {
 			switch m.op {
 			case opSign, opFloor, opCeil, opQuotient, opRem:
 				return nil, false

@@ -10,7 +10,7 @@ import (
 
 // The jumping operators have no margin, and their conditions change again after one turn.
 func jumps(n *Node) bool {
-	return slices.ContainsFunc(n.Parts(), func(m *Node) bool {
+	return slices.ContainsFunc(Parts(n), func(m *Node) bool {
 		return m.op == opFloor || m.op == opCeil || m.op == opQuotient || m.op == opRem || m.op == opSign
 	})
 }
@@ -35,7 +35,7 @@ func TestMargin(t *testing.T) {
 		n := g.condition(1 + g.IntN(3))
 		m, ok := n.Margin()
 		if !ok {
-			if !jumps(n) && !slices.ContainsFunc(n.Parts(), func(m *Node) bool { return m.op == opEq || m.op == opNe }) {
+			if !jumps(n) && !slices.ContainsFunc(Parts(n), func(m *Node) bool { return m.op == opEq || m.op == opNe }) {
 				t.Errorf("%v has no margin", n)
 			}
 			none++
@@ -44,7 +44,7 @@ func TestMargin(t *testing.T) {
 		for range 4 {
 			at := g.ties()
 			undefined := false
-			for _, part := range n.Parts() {
+			for _, part := range Parts(n) {
 				v, err := part.Value(at)
 				if err != nil {
 					t.Fatal(err)

@@ -64,7 +64,7 @@ func digamma(x float64) (v float64) {
 
 // Curves lists the curves in the expressions, each once.
 func Curves(list ...*Node) (curves []Curve) {
-	for _, m := range postorder(list...) {
+	for _, m := range Parts(list...) {
 		if m.op == opCurve && !slices.Contains(curves, m.curve) {
 			curves = append(curves, m.curve)
 		}

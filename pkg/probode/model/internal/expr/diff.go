@@ -70,7 +70,7 @@ func (p *pool) gradient(simple, weights []*Node, names, held []string) []*Node {
 	for i, name := range names {
 		index[name] = i
 	}
-	parts := postorder(simple...)
+	parts := Parts(simple...)
 	for _, m := range parts {
 		_, moves[m] = index[m.name]
 		moves[m] = moves[m] && m.op == opSym
@@ -155,7 +155,7 @@ func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 		panic("expr: derivative of " + kind(n) + ": want a number")
 	}
 	var d []*Node
-	for _, m := range postorderBut(done, n) {
+	for _, m := range partsBut(done, n) {
 		if m.Boolean() {
 			continue
 		}

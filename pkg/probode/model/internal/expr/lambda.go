@@ -45,7 +45,7 @@ const expandMost = 200_000
 // the right number of arguments, and every argument must be a number. The result may have
 // at most 200,000 operators.
 func (n *Node) Expand(functions map[string]*Node) (r *Node, err error) {
-	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
+	if !slices.ContainsFunc(Parts(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil
 	}
 	defer catch(&err)
@@ -112,7 +112,7 @@ func (e *expander) call(name string, args []*Node) *Node {
 		}
 		by[p] = args[i]
 	}
-	e.made += len(l.args[0].Parts())
+	e.made += len(Parts(l.args[0]))
 	return l.args[0].Substitute(by)
 }
 

@@ -28,7 +28,7 @@ func lower(inputs []string, outputs []*Node) (*straightLine, error) {
 		index[name] = int32(i)
 	}
 	roots := Simplified(outputs...)
-	for _, n := range postorder(roots...) {
+	for _, n := range Parts(roots...) {
 		switch n.op {
 		case opSym:
 			i, ok := index[n.name]

@@ -63,13 +63,6 @@ func (n *Node) Symbols() []string {
 	return slices.DeleteFunc(SymbolsOf(n.args[0]), func(name string) bool { return slices.Contains(n.params(), name) })
 }
 
-// Parts lists n and all its parts without repetitions. Arguments come before the
-// expressions that use them.
-func (n *Node) Parts() []*Node { return postorder(n) }
-
-// PartsOf lists the parts of several expressions, as Parts does.
-func PartsOf(list ...*Node) []*Node { return postorder(list...) }
-
 // Distinct returns the expressions without those that equal an earlier one.
 func Distinct(list ...*Node) []*Node {
 	seen := map[*Node]bool{}
@@ -87,7 +80,7 @@ func Distinct(list ...*Node) []*Node {
 // repetitions. SymbolsOf visits a shared part only once.
 func SymbolsOf(list ...*Node) []string {
 	names := map[string]bool{}
-	for _, m := range postorder(list...) {
+	for _, m := range Parts(list...) {
 		if m.op == opSym {
 			names[m.name] = true
 		}
@@ -110,14 +103,13 @@ func (n *Node) with(args []*Node) *Node {
 	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args), curve: n.curve}
 }
 
-// postorder returns all nodes of the expressions in the argument `roots`, without
-// repetitions. Arguments come before the nodes that use them. The function does not
-// recurse, because expressions may be nested more deeply than the stack allows.
-func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
+// Parts lists the expressions and all their parts, without repetitions. Arguments come
+// before the expressions that use them. Parts does not recurse, because expressions may be
+// nested more deeply than the stack allows.
+func Parts(list ...*Node) []*Node { return partsBut(nil, list...) }
 
-// postorderBut is like postorder(), but omits the nodes in the argument `done` and does
-// not visit their arguments.
-func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
+// partsBut omits the nodes in the argument `done` and does not visit their arguments.
+func partsBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	type frame struct {
 		n    *Node
 		next int
@@ -161,7 +153,7 @@ func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
 	done := map[*Node]*Node{}
 	var args []*Node
-	for _, m := range postorder(list...) {
+	for _, m := range Parts(list...) {
 		args = args[:0]
 		for _, a := range m.args {
 			args = append(args, done[a])

@@ -34,7 +34,7 @@ func Poles(positive func(name string) bool, of ...*Node) []Pole {
 			list = append(list, Pole{part, zero})
 		}
 	}
-	for _, m := range postorder(p.adopt(of...)...) {
+	for _, m := range Parts(p.adopt(of...)...) {
 		signs[m] = m.sign(positive, signs)
 		switch m.op {
 		case opDiv:

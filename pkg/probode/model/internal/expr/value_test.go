@@ -13,7 +13,7 @@ import (
 func (n *Node) Value(values map[string]float64) (float64, error) {
 	done := map[*Node]float64{}
 	var args []float64
-	for _, m := range postorder(n) {
+	for _, m := range Parts(n) {
 		switch m.op {
 		case opNum, opBool:
 			done[m] = m.val
@@ -78,7 +78,7 @@ func size(n *Node) int {
 
 // functionsIn lists the functions called in n that are not of this package.
 func functionsIn(n *Node) (names []string) {
-	for _, m := range postorder(n) {
+	for _, m := range Parts(n) {
 		if m.op == opUser {
 			names = append(names, m.name)
 		}
