@@ -8,11 +8,11 @@ import (
 // survives applies every operation to an expression from a parser. None may panic,
 // printed text must read back the same, and a program must agree with the tree.
 func survives(t *testing.T, n *Node) {
-	if params, body, ok := n.Lambda(); ok {
-		if _, err := Lambda(params, body); err != nil {
-			t.Fatalf("lambda of %v: %v", params, err)
+	if n.op == opLambda {
+		if _, err := Lambda(n.params(), n.args[0]); err != nil {
+			t.Fatalf("lambda of %v: %v", n.params(), err)
 		}
-		n = body
+		n = n.args[0]
 	}
 	text := n.String()
 	if strings.HasSuffix(text, "…") {

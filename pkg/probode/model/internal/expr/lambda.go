@@ -25,15 +25,6 @@ func Lambda(params []string, body *Node) (*Node, error) {
 	return &Node{op: opLambda, name: strings.Join(params, " "), args: []*Node{body}}, nil
 }
 
-// Lambda returns the parameters and the body of the lambda n. If n is not a lambda, `ok`
-// is false.
-func (n *Node) Lambda() (params []string, body *Node, ok bool) {
-	if n.op != opLambda {
-		return nil, nil, false
-	}
-	return n.params(), n.args[0], true
-}
-
 // expandMost is the largest number of operators that the result of Expand may have.
 // Consider a chain of functions in which each function calls the next one twice. Without
 // a limit, each function in the chain would double the size of the expression.

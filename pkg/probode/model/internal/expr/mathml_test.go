@@ -145,9 +145,8 @@ func TestLambda(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, body, ok := f.Lambda()
-	if !ok || !slices.Equal(params, []string{"a", "b"}) || body.String() != "a^b" {
-		t.Fatalf("lambda is %v, %v, %v", params, body, ok)
+	if op, args := f.Operator(); op != "lambda" || !slices.Equal(f.params(), []string{"a", "b"}) || args[0].String() != "a^b" {
+		t.Fatalf("lambda is %v of %v with %v", op, args, f.params())
 	}
 	if s := f.Symbols(); len(s) != 0 {
 		t.Errorf("a lambda has free names %v", s)

@@ -62,7 +62,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	if err != nil {
 		s.FailMath(m.Line, "", err)
 	}
-	if _, _, ok := n.Lambda(); ok {
+	if op, _ := n.Operator(); op == "lambda" {
 		s.Failf(m.Line, "<%s> holds a lambda: want an expression", e.Name)
 	}
 	if e.Name == "trigger" {
@@ -108,7 +108,7 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	if err != nil {
 		s.FailMath(m.Line, "", err)
 	}
-	if _, _, ok := n.Lambda(); !ok {
+	if op, _ := n.Operator(); op != "lambda" {
 		s.Failf(m.Line, "function %s is not a lambda", e.Get("id"))
 	}
 	for _, name := range n.Symbols() {
