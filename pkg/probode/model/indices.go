@@ -131,7 +131,7 @@ func (r *modelReader) indexed(n *source.Node, id string) string {
 	if !strings.Contains(id, "[") {
 		return id
 	}
-	e, err := expr.ParseWith(r.in(n).Names, id)
+	e, err := expr.Parse(r.in(n).Names, id)
 	if err != nil {
 		r.FailMath(n.Line, id, err)
 	}

@@ -377,7 +377,7 @@ func TestJumpPullback(t *testing.T) {
 // 7.
 func decay(t *testing.T) *File {
 	n := func(s string) *expr.Node {
-		e, err := expr.Parse(s)
+		e, err := expr.Parse(expr.Names{}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -451,7 +451,7 @@ func TestMeasuredAtADose(t *testing.T) {
 // the steady state.
 func resting(t *testing.T) *File {
 	n := func(s string) *expr.Node {
-		e, err := expr.Parse(s)
+		e, err := expr.Parse(expr.Names{}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -624,11 +624,11 @@ func TestOddEquations(t *testing.T) {
 		{"ln(x)", "-1", math.Inf(1)},
 		{"1e300*x", "1", math.Inf(1)},
 	} {
-		rate, err := expr.Parse(c.rate)
+		rate, err := expr.Parse(expr.Names{}, c.rate)
 		if err != nil {
 			t.Fatal(err)
 		}
-		initial, err := expr.Parse(c.initial)
+		initial, err := expr.Parse(expr.Names{}, c.initial)
 		if err != nil {
 			t.Fatal(err)
 		}

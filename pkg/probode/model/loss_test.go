@@ -55,7 +55,7 @@ func TestLosses(t *testing.T) {
 func TestMaxStep(t *testing.T) {
 	p := decay(t)
 	m := p.Models[0]
-	rate, err := expr.Parse("-k*x + 100*exp(-((time-7.7)/0.02)^2)")
+	rate, err := expr.Parse(expr.Names{}, "-k*x + 100*exp(-((time-7.7)/0.02)^2)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,7 +191,7 @@ func TestScalePrior(t *testing.T) {
 // measurements at the same time are in two columns.
 func TestNoiseFormula(t *testing.T) {
 	n := func(s string) *expr.Node {
-		e, err := expr.Parse(s)
+		e, err := expr.Parse(expr.Names{}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,12 +245,12 @@ func TestPosteriorColumns(t *testing.T) {
 		m := p.Models[0]
 		m.observables[0].scale = scale
 		// With a parameter in another row of ∂f/∂θ than the first.
-		rate, err := expr.Parse("b - k*v")
+		rate, err := expr.Parse(expr.Names{}, "b - k*v")
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.States = append(m.States, equations.State{ID: "v", Init: expr.Num(0), Rate: rate})
-		noise, err := expr.Parse("0.05 + 0.1*x + 0.01*time*k")
+		noise, err := expr.Parse(expr.Names{}, "0.05 + 0.1*x + 0.01*time*k")
 		if err != nil {
 			t.Fatal(err)
 		}

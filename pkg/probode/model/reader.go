@@ -65,7 +65,7 @@ func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 
 func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	line, text := n.LineOf(key), n.Must("an entry", key)
-	e, err := expr.ParseWith(r.in(n).Names, text, r.callables...)
+	e, err := expr.Parse(r.in(n).Names, text, r.callables...)
 	if err != nil {
 		r.FailMath(line, key, err)
 	}

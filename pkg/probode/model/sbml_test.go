@@ -256,7 +256,7 @@ func TestSBML(t *testing.T) {
 			}
 			for i, s := range e.states {
 				for want, got := range map[string]*expr.Node{c.want[s]: e.rates[i], c.start[s]: e.initial[i]} {
-					n, err := expr.Parse(want)
+					n, err := expr.Parse(expr.Names{}, want)
 					if err != nil {
 						t.Fatalf("%s: %s: %v", c.name, s, err)
 					}

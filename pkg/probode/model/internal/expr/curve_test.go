@@ -31,11 +31,11 @@ func TestLogGammaAndMod(t *testing.T) {
 		{"mod(x, 7)", 1, 17.5, 1},
 		{"mod(17, x)", 1, 7, -2},
 	} {
-		n, err := Parse(c.formula)
+		n, err := Parse(Names{}, c.formula)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Parse(n.String()); err != nil || !again.Equal(n) {
+		if again, err := Parse(Names{}, n.String()); err != nil || !again.Equal(n) {
 			t.Errorf("%s is written as %s: %v", c.formula, n, err)
 		}
 		for range c.order {
@@ -51,7 +51,7 @@ func TestLogGammaAndMod(t *testing.T) {
 			t.Errorf("derivative %d of %s at %v is %v: want %v", c.order, c.formula, c.x, got[0], c.want)
 		}
 	}
-	n, _ := Parse("lgamma(x) + 1")
+	n, _ := Parse(Names{}, "lgamma(x) + 1")
 	if _, err := GoStatements([]Assignment{{"v", n}}, func(s string) (string, bool) { return s, true }, ""); err == nil || err.Error() != "lgamma is not supported in generated Go code" {
 		t.Errorf("as Go code: %v", err)
 	}
@@ -74,7 +74,7 @@ func TestDivisionByTheNumberZero(t *testing.T) {
 		{"y*(x/2)", 0},
 		{"y*floor(x/z)", 0},
 	} {
-		n, err := Parse(c.formula)
+		n, err := Parse(Names{}, c.formula)
 		if err != nil {
 			t.Fatal(err)
 		}

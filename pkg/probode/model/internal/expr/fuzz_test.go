@@ -18,7 +18,7 @@ func survives(t *testing.T, n *Node) {
 	if strings.HasSuffix(text, "…") {
 		return // too long to print: % within % within %
 	}
-	m, err := Parse(text, functionsIn(n)...)
+	m, err := Parse(Names{}, text, functionsIn(n)...)
 	if err != nil || !m.Equal(n) {
 		t.Fatalf("%v is read back as %v, %v", n, m, err)
 	}
@@ -73,7 +73,7 @@ func FuzzParse(f *testing.F) {
 		if len(src) > 5000 {
 			return
 		}
-		n, err := Parse(src, "f", "g")
+		n, err := Parse(Names{}, src, "f", "g")
 		if err != nil {
 			oneLine(t, err)
 			return

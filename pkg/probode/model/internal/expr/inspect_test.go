@@ -10,7 +10,7 @@ func TestOperator(t *testing.T) {
 		"exp(x)", "ln(x)", "log10(x)", "log2(x)", "sqrt(x)", "abs(x)", "sign(x)", "floor(x)", "ceil(x)", "sin(x)", "atanh(x)",
 		"x < y", "x <= y", "x > y", "x >= y", "x == y", "x != y", "!(x < y)", "x < y && y < z", "x < y || y < z", "xor(x < y, y < z)",
 	} {
-		n, err := Parse(src)
+		n, err := Parse(Names{}, src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestOperator(t *testing.T) {
 	if name, _ := boolean(true).Operator(); name != "true" {
 		t.Errorf("true is %s", name)
 	}
-	call, err := Parse("f(x)", "f")
+	call, err := Parse(Names{}, "f(x)", "f")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func TestLaTeXMeansTheSame(t *testing.T) {
 			}
 		}
 		r := latexReader{latexWords.Replace(text)}
-		m, err := Parse(r.until(""))
+		m, err := Parse(Names{}, r.until(""))
 		if err != nil {
 			t.Fatalf("%v in LaTeX is %s: %v", n, text, err)
 		}

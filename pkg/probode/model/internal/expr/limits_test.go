@@ -10,7 +10,7 @@ import (
 // Deep and huge input works or gives an error, in a time proportional to its size.
 func TestLimits(t *testing.T) {
 	deepest := strings.Repeat("(", nestMost) + "x" + strings.Repeat(")", nestMost)
-	if _, err := Parse(deepest); err != nil {
+	if _, err := Parse(Names{}, deepest); err != nil {
 		t.Errorf("%d brackets: %v", nestMost, err)
 	}
 	for name, src := range map[string]string{
@@ -21,7 +21,7 @@ func TestLimits(t *testing.T) {
 		"calls":    strings.Repeat("sin(", nestMost+1) + "x" + strings.Repeat(")", nestMost+1),
 		"open":     strings.Repeat("(", 1000000),
 	} {
-		_, err := Parse(src)
+		_, err := Parse(Names{}, src)
 		if err == nil || !strings.Contains(err.Error(), "nested more than 10000 levels deep") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -56,7 +56,7 @@ func TestHuge(t *testing.T) {
 			if math.IsNaN(dst[0]) {
 				t.Errorf("%s is NaN", name)
 			}
-			m, err := Parse(n.String())
+			m, err := Parse(Names{}, n.String())
 			if err != nil || !m.Equal(n) {
 				t.Errorf("%s does not print as it was read: %v", name, err)
 			}
@@ -104,7 +104,7 @@ func TestExpandDoubling(t *testing.T) {
 	name := func(i int) string { return "f" + strings.Repeat("i", i) }
 	fs[name(0)] = lambda(t, "1 + sin(x)", "x")
 	for i := 1; i < 60; i++ {
-		body, err := Parse(name(i-1)+"("+name(i-1)+"(x))", name(i-1))
+		body, err := Parse(Names{}, name(i-1)+"("+name(i-1)+"(x))", name(i-1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestExpandDoubling(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n, err := Parse(name(59)+"(x)", name(59))
+	n, err := Parse(Names{}, name(59)+"(x)", name(59))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -166,7 +166,7 @@ func TestLambda(t *testing.T) {
 
 func lambda(t *testing.T, src string, params ...string) *Node {
 	t.Helper()
-	body, err := Parse(src, "f", "g", "h", "big", "cond")
+	body, err := Parse(Names{}, src, "f", "g", "h", "big", "cond")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestExpand(t *testing.T) {
 		{"piecewise(1, cond(z), 2)", "piecewise(1, z > 2, 2)"},
 		{"!cond(a) && b < 1", "!(a > 2) && b < 1"},
 	} {
-		n, err := Parse(c.src, "f", "g", "cond")
+		n, err := Parse(Names{}, c.src, "f", "g", "cond")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestExpand(t *testing.T) {
 		{"!g(1, 2)", "argument 1 of not is a number"},
 		{"gg(1, 2)", "function gg is not known"},
 	} {
-		n, err := Parse(c.src, "f", "g", "h", "cond", "big", "gg")
+		n, err := Parse(Names{}, c.src, "f", "g", "h", "cond", "big", "gg")
 		if err != nil {
 			t.Fatal(err)
 		}

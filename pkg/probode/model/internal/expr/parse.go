@@ -28,23 +28,7 @@ import (
 // parsed expression until [Node.Expand] replaces these calls. Names such as time and t
 // have no special meaning for Parse. For the names pi and e, see [Constant]. The error is
 // a [*SyntaxError] with a message of one line.
-func Parse(src string, functions ...string) (n *Node, err error) {
-	return ParseWith(Names{}, src, functions...)
-}
-
-// Names are the names to which ParseWith gives a meaning.
-type Names struct {
-	// IDs are read as names, even if Parse reads them as something else, such as INF or not.
-	IDs map[string]bool
-
-	// Ranges has, for each index, the largest value; the smallest one is 1. Index has the
-	// values of the indices that are known. With an index b, S[b, 2] is the name S[3,2] if b
-	// is 3, and sum(b, x) and product(b, x) are a sum and a product of x over all b.
-	Ranges, Index map[string]int
-}
-
-// ParseWith is like Parse, with names that have a meaning.
-func ParseWith(names Names, src string, functions ...string) (n *Node, err error) {
+func Parse(names Names, src string, functions ...string) (n *Node, err error) {
 	defer catch(&err)
 	p := &parser{src: src, names: names, functions: functions}
 	p.next()
@@ -53,6 +37,17 @@ func ParseWith(names Names, src string, functions ...string) (n *Node, err error
 		p.failf(p.tok.pos, "found %s: want an operator or the end of the formula", p.tok)
 	}
 	return all, nil
+}
+
+// Names are the names to which Parse gives a meaning.
+type Names struct {
+	// IDs are read as names, even if they are otherwise something else, such as INF or not.
+	IDs map[string]bool
+
+	// Ranges has, for each index, the largest value; the smallest one is 1. Index has the
+	// values of the indices that are known. With an index b, S[b, 2] is the name S[3,2] if b
+	// is 3, and sum(b, x) and product(b, x) are a sum and a product of x over all b.
+	Ranges, Index map[string]int
 }
 
 // nestMost is the greatest depth to which brackets, signs and powers may be nested.

@@ -19,7 +19,7 @@ func TestParsePrecedence(t *testing.T) {
 		{"1e3", 1000}, {".5", 0.5}, {"5.", 5}, {"2.5E-1", 0.25}, {"factorial(5)", 120}, {"heaviside(0)", 0.5}, {"sign(-3)", -1},
 		{"abs(-3) + ceil(1.2) + floor(-1.2)", 3}, {"pow(2, 10)", 1024}, {"quotient(-7, 2)", -3}, {"inf", inf}, {"cos(2*pi)", 1}, {"ln(e)", 1},
 	} {
-		n, err := Parse(c.src)
+		n, err := Parse(Names{}, c.src)
 		if err != nil {
 			t.Errorf("%s: %v", c.src, err)
 			continue
@@ -72,7 +72,7 @@ func TestParseErrors(t *testing.T) {
 		{"and", `column 1: found "and": want a number, a name, a sign or a bracket`},
 		{"f(x)", "column 1: function f is not known: want a function such as exp, ln, log10, pow, piecewise, min or sin"},
 	} {
-		n, err := Parse(c.src)
+		n, err := Parse(Names{}, c.src)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, %v: want %s", c.src, n, err, c.want)
 		}
@@ -92,7 +92,7 @@ func TestParseNames(t *testing.T) {
 			t.Errorf("%s is %v: want %v", a, n, m)
 		}
 	}
-	n, err := Parse("f(x, sin(y)) + sin(1)", "f", "sin")
+	n, err := Parse(Names{}, "f(x, sin(y)) + sin(1)", "f", "sin")
 	if err != nil || len(functionsIn(n)) != 2 {
 		t.Errorf("functions of the caller: %v, %v", n, err)
 	}

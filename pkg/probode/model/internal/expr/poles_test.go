@@ -29,7 +29,7 @@ func TestPoles(t *testing.T) {
 		"V / (exp(V) - 1)":           {"V/(exp(V) - 1): exp(V) - 1"},
 		"piecewise(1 / x, x > 2, 1 / (K + piecewise(1, x < y, K)))": {"1/x: x"},
 	} {
-		n, err := Parse(formula)
+		n, err := Parse(Names{}, formula)
 		if err != nil {
 			t.Fatal(err)
 		}

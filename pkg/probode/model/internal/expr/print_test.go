@@ -19,7 +19,7 @@ func TestStringRoundTrip(t *testing.T) {
 			list = append(list, n.Diff("y"))
 		}
 		for _, n := range list {
-			m, err := Parse(n.String())
+			m, err := Parse(Names{}, n.String())
 			if err != nil {
 				t.Fatalf("%v: %v", n, err)
 			}

@@ -66,7 +66,7 @@ func TestPiecewiseDoesNotLeak(t *testing.T) {
 
 func mustParse(t testing.TB, src string) *Node {
 	t.Helper()
-	n, err := Parse(src)
+	n, err := Parse(Names{}, src)
 	if err != nil {
 		t.Fatalf("%s: %v", src, err)
 	}
@@ -108,7 +108,7 @@ func TestProgramSharesAndDrops(t *testing.T) {
 }
 
 func TestCompileErrors(t *testing.T) {
-	call, err := Parse("f(x)", "f")
+	call, err := Parse(Names{}, "f(x)", "f")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Formula parses a formula, which may contain s.Names.
 func (s *File) Formula(line int, what, text string, functions ...string) *expr.Node {
-	n, err := expr.ParseWith(s.Names, text, functions...)
+	n, err := expr.Parse(s.Names, text, functions...)
 	if err != nil {
 		s.FailMath(line, what, err)
 	}
