@@ -43,7 +43,7 @@ func (f *calibration) controls(name string) knobs {
 		return nil
 	}
 	return knobs{problemChoice(name), methodChoice("am0", integrators...), slider("h", "step size h", "log", i.least, i.most, 0, i.at),
-		choice("rule", "score", "log", Option{"log", "logarithmic score"}, Option{"paper", "Bhattacharyya, as in the paper"}),
+		choice("rule", "score", "log", option{"log", "logarithmic score"}, option{"paper", "Bhattacharyya, as in the paper"}),
 		slider("alpha", "noise scale α", "log", leastAlpha, mostAlpha, 0, 0.2),
 		slider("paths", "number of paths", "integer", 40, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}
 }

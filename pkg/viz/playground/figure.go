@@ -48,10 +48,6 @@ type content interface {
 	show(v *View)
 }
 
-// Controls returns descriptions of the controls. The description of a control may depend
-// on the values of other controls.
-func (f *Figure) Controls() []Control { return f.knobs }
-
 // Set changes the controls whose names are the keys of the map `values`. The elements of
 // this map have the types that encoding/json produces. If a value is not allowed, nothing
 // changes.

@@ -50,7 +50,7 @@ func sound(t *testing.T, what string, v View) {
 }
 
 // extremes returns values of a control, its ends and all its choices.
-func extremes(c Control) []any {
+func extremes(c knob) []any {
 	switch c.Kind {
 	case "choice":
 		var all []any
@@ -77,7 +77,7 @@ func TestExtremes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range f.Controls() {
+		for _, c := range f.knobs {
 			for _, value := range extremes(c) {
 				what := fmt.Sprintf("%s with %s = %.20v", name, c.Name, value)
 				if err := f.Set(map[string]any{c.Name: value}); err != nil {

@@ -15,7 +15,7 @@ func FuzzLink(f *testing.F) {
 			f.Fatal(err)
 		}
 		values := map[string]any{}
-		for _, c := range figure.Controls() {
+		for _, c := range figure.knobs {
 			values[c.Name] = c.Value
 		}
 		text, err := json.Marshal(values)
@@ -36,7 +36,7 @@ func FuzzLink(f *testing.F) {
 		if err := figure.Set(values); err != nil && strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("%q", err)
 		}
-		for _, c := range figure.Controls() {
+		for _, c := range figure.knobs {
 			if x, is := c.Value.(float64); is && !(c.Min <= x && x <= c.Max) {
 				t.Errorf("%s: %s is %g: want a number from %g to %g", name, c.Name, x, c.Min, c.Max)
 			}

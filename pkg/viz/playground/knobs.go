@@ -13,12 +13,12 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A Control describes a slider or another control of a figure, and holds its value.
-type Control struct {
+// A knob describes a slider or another control of a figure, and holds its value.
+type knob struct {
 	Name    string   `json:"name"`
 	Label   string   `json:"label"`
 	Kind    string   `json:"kind"` // choice, range, log, integer, text, button or toggle
-	Options []Option `json:"options,omitempty"`
+	Options []option `json:"options,omitempty"`
 	Min     float64  `json:"min"`
 	Max     float64  `json:"max"`
 	Step    float64  `json:"step"` // rows of a text, decades of a log
@@ -27,13 +27,13 @@ type Control struct {
 	open    bool     // the range is widened for values outside of it
 }
 
-// An Option is one of the values that a reader can choose in a control.
-type Option struct {
+// An option is one of the values that a reader can choose in a control.
+type option struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
 }
 
-type knobs []Control
+type knobs []knob
 
 const parameter = "p."
 
@@ -62,7 +62,7 @@ func (k knobs) fill(given map[string]any, before knobs) error {
 	return nil
 }
 
-func (c *Control) take(v any) error {
+func (c *knob) take(v any) error {
 	to, allowed, want := v, reflect.TypeOf(v) == reflect.TypeOf(c.Value), "text"
 	switch number, _ := v.(float64); c.Kind {
 	case "choice":
@@ -90,8 +90,8 @@ func (c *Control) take(v any) error {
 	return nil
 }
 
-func (k knobs) named(name string) *Control {
-	if i := slices.IndexFunc(k, func(c Control) bool { return c.Name == name }); i >= 0 {
+func (k knobs) named(name string) *knob {
+	if i := slices.IndexFunc(k, func(c knob) bool { return c.Name == name }); i >= 0 {
 		return &k[i]
 	}
 	return nil
@@ -110,28 +110,28 @@ func (k knobs) number(name string) float64 { return k.named(name).Value.(float64
 func (k knobs) text(name string) string    { return k.named(name).Value.(string) }
 func (k knobs) on(name string) bool        { return k.named(name).Value.(bool) }
 
-func choice(name, label, value string, options ...Option) Control {
-	return Control{Name: name, Label: label, Kind: "choice", Value: value, Options: options}
+func choice(name, label, value string, options ...option) knob {
+	return knob{Name: name, Label: label, Kind: "choice", Value: value, Options: options}
 }
 
-func plain(values ...string) (all []Option) {
+func plain(values ...string) (all []option) {
 	for _, v := range values {
-		all = append(all, Option{v, v})
+		all = append(all, option{v, v})
 	}
 	return all
 }
 
-func toggle(name, label string, on bool) Control {
-	return Control{Name: name, Label: label, Kind: "toggle", Value: on}
+func toggle(name, label string, on bool) knob {
+	return knob{Name: name, Label: label, Kind: "toggle", Value: on}
 }
 
 // slider has the kind range, log or integer.
-func slider(name, label, kind string, low, high, step, value float64) Control {
-	return Control{Name: name, Label: label, Kind: kind, Min: low, Max: high, Step: step, Value: value}
+func slider(name, label, kind string, low, high, step, value float64) knob {
+	return knob{Name: name, Label: label, Kind: kind, Min: low, Max: high, Step: step, Value: value}
 }
 
-func button(name, label string) Control {
-	return Control{Name: name, Label: label, Kind: "button", Value: false}
+func button(name, label string) knob {
+	return knob{Name: name, Label: label, Kind: "button", Value: false}
 }
 
 // solvers are by name of package catalog, which is not used because it would make the
@@ -156,10 +156,10 @@ var solvers = map[string]struct {
 
 var integrators = []string{"ab1", "ab2", "ab4", "am0", "am1", "am2", "rk4"}
 
-func methodChoice(value string, names ...string) Control {
+func methodChoice(value string, names ...string) knob {
 	c := choice("method", "method", value)
 	for _, n := range names {
-		c.Options = append(c.Options, Option{n, solvers[n].label})
+		c.Options = append(c.Options, option{n, solvers[n].label})
 	}
 	return c
 }

@@ -147,7 +147,7 @@ func rounded(v float64) float64 {
 
 // parameterSlider covers the central 99 % of the prior, the range between the bounds, or
 // a range around the nominal value.
-func parameterSlider(q *model.Parameter) Control {
+func parameterSlider(q *model.Parameter) knob {
 	low, high := q.Lower, q.Upper
 	if d, err := q.Distribution(); err == nil && q.Prior.Type != "" {
 		low, high = max(d.Quantile(0), d.Quantile(0.005)), min(d.Quantile(1), d.Quantile(0.995))

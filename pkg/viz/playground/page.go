@@ -99,7 +99,7 @@ func (p *Page) do(m *message) (r reply, err error) {
 	}
 	v := f.Advance(budget)
 	r.View = &v
-	controls, err := json.Marshal(f.Controls())
+	controls, err := json.Marshal(f.knobs)
 	if !bytes.Equal(controls, f.sent) {
 		f.sent, r.Controls = controls, controls
 	}

@@ -59,7 +59,7 @@ func (*paths) controls(name string) knobs {
 	p := i.make()
 	component := choice("component", "component", "0")
 	for k := range p.X0 {
-		component.Options = append(component.Options, Option{fmt.Sprint(k), p.StateName(k)})
+		component.Options = append(component.Options, option{fmt.Sprint(k), p.StateName(k)})
 	}
 	from, to := p.Span[0], p.Span[1]
 	return knobs{problemChoice(name), component, methodChoice("am0", integrators...),
@@ -67,16 +67,16 @@ func (*paths) controls(name string) knobs {
 		slider("alpha", "noise scale α", "log", 1e-4, 1e3, 0.05, 0.2),
 		button("calibrate", "calibrate α"),
 		slider("paths", "number of paths", "range", 2, 200, 1, 50),
-		choice("show", "show", "paths", Option{"paths", "the paths"}, Option{"band", "mean ± 2 sd"}),
+		choice("show", "show", "paths", option{"paths", "the paths"}, option{"band", "mean ± 2 sd"}),
 		slider("cut", "cut at the time", "range", from, to, (to-from)/200, from+0.75*(to-from)),
 		slider("seed", "seed", "integer", 1, 1000, 1, 1),
 	}
 }
 
-func problemChoice(value string) Control {
+func problemChoice(value string) knob {
 	c := choice("problem", "problem", value)
 	for _, n := range slices.Sorted(maps.Keys(integrable)) {
-		c.Options = append(c.Options, Option{n, integrable[n].label})
+		c.Options = append(c.Options, option{n, integrable[n].label})
 	}
 	return c
 }

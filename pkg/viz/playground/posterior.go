@@ -69,12 +69,12 @@ func (*posterior) controls(name string) knobs {
 	if !ok {
 		return nil
 	}
-	var names []Option
+	var names []option
 	for _, n := range posed(name).Names() {
-		names = append(names, Option{n, symbol(n)})
+		names = append(names, option{n, symbol(n)})
 	}
 	return knobs{
-		choice("problem", "problem", name, Option{"fitzhugh-nagumo", "FitzHugh–Nagumo"}, Option{"lynx-hare", "lynx and hare"}),
+		choice("problem", "problem", name, option{"fitzhugh-nagumo", "FitzHugh–Nagumo"}, option{"lynx-hare", "lynx and hare"}),
 		methodChoice("am0,current", "ab1", "am0,current", "am1", "rk4"),
 		slider("h", "step size h", "log", p.from, p.to, 0, p.step),
 		toggle("noise", "solver error in the model", true),
@@ -198,10 +198,10 @@ func compared(m, e *diag.Marginal) string {
 	return said + fmt.Sprintf("The solver's error moves the mean by %.2f ± %.2f sd.", shift, 2*noise)
 }
 
-func (f *posterior) axisOf(knob string) (Axis, int) {
-	i := slices.Index(f.draws.posterior.Names(), f.text(knob))
+func (f *posterior) axisOf(name string) (Axis, int) {
+	i := slices.Index(f.draws.posterior.Names(), f.text(name))
 	r := problems[f.value].ranges[i]
-	return linear(symbol(f.text(knob)), r[0], r[1]), i
+	return linear(symbol(f.text(name)), r[0], r[1]), i
 }
 
 func (f *posterior) contours(v *View) {

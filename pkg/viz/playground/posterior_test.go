@@ -232,8 +232,8 @@ func TestPosteriorFigure(t *testing.T) {
 		t.Errorf("the step is %v for another problem", h)
 	}
 	for _, bad := range []map[string]any{{"problem": "none"}, {"h": "x"}, {"h": math.NaN()}, {"none": 1.0}, {"noise": 1.0}} {
-		kept, run := fmt.Sprint(f.Controls()), f.draws
-		if f.Set(bad) == nil || fmt.Sprint(f.Controls()) != kept || f.draws != run {
+		kept, run := fmt.Sprint(f.knobs), f.draws
+		if f.Set(bad) == nil || fmt.Sprint(f.knobs) != kept || f.draws != run {
 			t.Errorf("%v is allowed or changes something", bad)
 		}
 	}

@@ -30,8 +30,8 @@ type step struct {
 func newStep(f *Figure) content { return &step{Figure: f} }
 
 func (*step) controls(name string) knobs {
-	problem := choice("problem", "problem", name, Option{"cubic", "x′ = −x³ from x = 1"}, Option{"fitzhugh-nagumo", "FitzHugh–Nagumo"})
-	solved := choice("linearize", "linearised", "current", Option{"current", "once, as in the paper"}, Option{"newton", "until it is solved (Newton)"})
+	problem := choice("problem", "problem", name, option{"cubic", "x′ = −x³ from x = 1"}, option{"fitzhugh-nagumo", "FitzHugh–Nagumo"})
+	solved := choice("linearize", "linearised", "current", option{"current", "once, as in the paper"}, option{"newton", "until it is solved (Newton)"})
 	switch name {
 	case "cubic":
 		return knobs{problem, solved, slider("h", "step size h", "log", 0.05, 2, 0, 0.5),

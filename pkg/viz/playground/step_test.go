@@ -64,7 +64,7 @@ func TestStepKnobs(t *testing.T) {
 			}
 			return string(b)
 		}
-		for _, c := range f.Controls() {
+		for _, c := range f.knobs {
 			switch c.Kind {
 			case "choice":
 				if a, b := shown(map[string]any{c.Name: c.Options[0].Value}), shown(map[string]any{c.Name: c.Options[1].Value}); a == b {
