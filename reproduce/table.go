@@ -101,14 +101,7 @@ func number(cell string) float64 {
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
 func (s *study) save(t *table) error {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	w.Write(t.header)
-	w.WriteAll(t.rows)
-	if err := w.Error(); err != nil {
-		return err
-	}
-	return shell.WriteFile(filepath.Join(s.out, t.name+".csv"), b.Bytes())
+	return shell.WriteCSV(filepath.Join(s.out, t.name+".csv"), t.header, t.rows)
 }
 
 func (s *study) load(name string) (*table, error) {

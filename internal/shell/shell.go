@@ -4,6 +4,7 @@ package shell
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
@@ -95,6 +96,13 @@ func names(flags *flag.FlagSet) string {
 	var all []string
 	flags.VisitAll(func(f *flag.Flag) { all = append(all, "-"+f.Name) })
 	return strings.Join(all, ", ")
+}
+
+// WriteCSV writes a table as WriteFile does.
+func WriteCSV(path string, header []string, rows [][]string) error {
+	return atomicfile.Replace(path, func(w io.Writer) error {
+		return csv.NewWriter(w).WriteAll(append([][]string{header}, rows...))
+	})
 }
 
 // WriteFile writes a file as a whole or not at all.

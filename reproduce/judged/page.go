@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -36,14 +34,8 @@ const aboutLosses = "For each method and each relative tolerance, the table show
 
 func writeTables(out string, list []*result) error {
 	return errors.Join(
-		writeCSV(filepath.Join(out, "judged.csv"), header(), rows(list)),
-		writeCSV(filepath.Join(out, "losses.csv"), lossHeader(), lossRows(list)))
-}
-
-func writeCSV(name string, header []string, rows [][]string) error {
-	var b bytes.Buffer
-	csv.NewWriter(&b).WriteAll(append([][]string{header}, rows...)) // to memory, where writing cannot fail
-	return shell.WriteFile(name, b.Bytes())
+		shell.WriteCSV(filepath.Join(out, "judged.csv"), header(), rows(list)),
+		shell.WriteCSV(filepath.Join(out, "losses.csv"), lossHeader(), lossRows(list)))
 }
 
 const leastD, mostD = 1e-6, 1e4
