@@ -25,7 +25,7 @@ func survives(t *testing.T, n *Node) {
 	if size(n) > 2000 {
 		return
 	}
-	n.LaTeX(nil)
+	n.LaTeX(strings.ToUpper)
 	Conditions(n)
 	values := map[string]float64{}
 	in := []float64{}

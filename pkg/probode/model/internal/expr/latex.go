@@ -5,27 +5,9 @@ import (
 	"strings"
 )
 
-var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
-
-// LaTeX returns the expression n as text for the math mode of LaTeX. The argument `name`
-// is a function that returns the LaTeX text for a name. If `name` is nil, names are
-// printed upright, and their special characters are escaped.
-func (n *Node) LaTeX(name func(string) string) string {
-	if name == nil {
-		name = func(s string) string {
-			return `\mathrm{` + latexEscapes.Replace(s) + "}"
-		}
-	}
-	s := latexStyle{name}
-	if n.op == opLambda {
-		var names []string
-		for _, p := range n.params() {
-			names = append(names, name(p))
-		}
-		return `\left(` + strings.Join(names, ", ") + `\right) \mapsto ` + write(s, n.args[0])
-	}
-	return write(s, n)
-}
+// LaTeX returns the expression n, which is not a lambda, as text for the math mode of LaTeX.
+// The argument `name` is a function that returns the LaTeX text for a name.
+func (n *Node) LaTeX(name func(string) string) string { return write(latexStyle{name}, n) }
 
 // afterSign returns the lowest precedence level at which n needs no brackets after a
 // sign. An expression that itself begins with a sign is enclosed in brackets.

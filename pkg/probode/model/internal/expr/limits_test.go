@@ -60,7 +60,7 @@ func TestHuge(t *testing.T) {
 			if err != nil || !m.Equal(n) {
 				t.Errorf("%s does not print as it was read: %v", name, err)
 			}
-			n.LaTeX(nil)
+			n.LaTeX(strings.ToUpper)
 			Conditions(n)
 			n.Substitute(map[string]*Node{"y": Sym("z")})
 			if _, err := GoStatements([]Assignment{{"a", n}, {"b", d}}, func(s string) (string, bool) { return s, true }, ""); err != nil {

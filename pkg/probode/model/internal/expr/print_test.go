@@ -75,7 +75,4 @@ func TestStringIsReadable(t *testing.T) {
 			t.Errorf("%s is %s in LaTeX: want %s", c.src, l, c.latex)
 		}
 	}
-	if l := Sym("a_b").LaTeX(nil); l != `\mathrm{a\_b}` {
-		t.Errorf("LaTeX of a name is %s", l)
-	}
 }
