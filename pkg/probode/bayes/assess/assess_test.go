@@ -160,6 +160,10 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 	if g := a.Groups(); len(g) != 2 || assess.Enough(g[0]) == nil || assess.Enough(g[0]).Size != 1./64 {
 		t.Errorf("groups %v", g)
 	}
+	// A mode too small to be seen could move means by a threshold, but not by seven.
+	if v := a.Candidates[0].Inference.Effects[0].Mean.Verdict; v != assess.Matters {
+		t.Errorf("the bias of the mean with h = 0.25: %v", v)
+	}
 	// What weights are for: the bias of the smallest step is told from zero, though it is
 	// below the Monte Carlo error of the means.
 	if e := a.Candidates[6].Inference.Effects[0].Mean; e.BiasSE > q.Mean.CenterSE/sd/3 {

@@ -117,7 +117,7 @@ func (a *assessment) effects(inf *Inference, r *result) {
 	for k, q := range a.quantities {
 		e := Effect{Median: a.shift(byQuantiles, r, k), Mean: a.shift(byMoments, r, k)}
 		for by, s := range []*Shift{&e.Median, &e.Mean} {
-			s.Verdict, s.Why = s.judge(a.out.Threshold, a.out.standardErrors())
+			s.Verdict, s.Why = s.judge(a.out.Threshold, a.out.standardErrors(), a.unseen(estimate.Measure(by), r, k))
 			if why := a.unknown(estimate.Measure(by), r, k); why != "" {
 				s.Verdict, s.Why = Undecided, why
 			} else if by == int(byQuantiles) && s.Verdict == Undecided && (r.gaps[k] || a.y.gaps[k]) {
@@ -170,10 +170,16 @@ func (a *assessment) unknown(by estimate.Measure, r *result, k int) string {
 			return fmt.Sprintf(saidUnvisited, a.out.at(h.theta), h.mass, h.size)
 		}
 	}
-	if size := a.unseenSize(unseenMass(math.Min(r.worth, a.effective(a.y))), x, k); size > unvisitedSize {
-		return saidUnseen
-	}
 	return ""
+}
+
+// unseen returns by how many thresholds a mode that is too small to be seen among the draws
+// could move quantity k. It moves no quantile, and nothing within the part of another mode.
+func (a *assessment) unseen(by estimate.Measure, r *result, k int) float64 {
+	if by == byQuantiles || a.quantities[k].part >= 0 {
+		return 0
+	}
+	return a.unseenSize(unseenMass(math.Min(r.worth, a.effective(a.y))), a.y.estimates[by][k], k)
 }
 
 // decide gives the verdict on candidate i from its effects and its modes.
@@ -204,16 +210,19 @@ func (a *assessment) decide(i int, x *Candidate) {
 }
 
 // judge returns the verdict on the bias and on the ratio of the spreads, and the reason
-// for no verdict. The verdict is based on intervals of ±z standard errors. If the bias,
-// the ratio or one of the standard errors is NaN, the verdict is Undecided.
-func (s Shift) judge(threshold, z float64) (Verdict, string) {
+// for no verdict. The verdict is based on intervals of ±z standard errors, and of `unseen`
+// thresholds more on both sides. If the bias, the ratio or one of the standard errors is
+// NaN, the verdict is Undecided.
+func (s Shift) judge(threshold, z, unseen float64) (Verdict, string) {
 	bias, ratio := s.sizes(threshold)
 	b, r := z*s.BiasSE/threshold, z*s.RatioSE/s.Ratio/math.Log1p(threshold)
 	switch {
-	case bias-b > 1 || ratio-r > 1:
+	case bias-b-unseen > 1 || ratio-r-unseen > 1:
 		return Matters, ""
-	case bias+b < 1 && ratio+r < 1:
+	case bias+b+unseen < 1 && ratio+r+unseen < 1:
 		return Negligible, ""
+	case unseen > max(b, r):
+		return Undecided, saidUnseen
 	}
 	return Undecided, fmt.Sprintf("bias %s, width × %s, too close to the threshold for the number of draws", plusMinus(s.Bias, s.BiasSE, true), plusMinus(s.Ratio, s.RatioSE, false))
 }

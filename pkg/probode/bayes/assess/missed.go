@@ -159,7 +159,7 @@ func (s *sampling) hole(m *bayes.Modes, visited []float64, from CenterSpread, j 
 // threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
-	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
+	return math.Max(mass*far/s.s.Threshold, math.Log1p(mass*far*far)/2/math.Log1p(s.s.Threshold))
 }
 
 // unseenMass returns the mass of a mode that n effective draws would miss with a

@@ -32,7 +32,8 @@ type Settings struct {
 	// the spread must differ from the accurate spread by a factor of less than 1 +
 	// Threshold. The centre is the median, and the spread is half the width of the
 	// central 68 % interval. The mean and the standard deviation are judged by the same
-	// rule. Zero means 0.1.
+	// rule, but their intervals include what a mode too small to be seen among the draws
+	// could do to them. Zero means 0.1.
 	Threshold float64
 
 	// Confidence is the confidence level of the interval for each bias and each ratio. It
