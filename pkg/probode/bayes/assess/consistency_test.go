@@ -38,6 +38,9 @@ func contradictions(a *assess.Report) (all []string) {
 			if x.Verdict == assess.Negligible && e.Verdict != assess.Negligible || e.Verdict == assess.Matters && x.Verdict != assess.Matters && !doubted {
 				add("%v: %v, but %v for %s", x, x.Verdict, e.Verdict, a.Params[j].Name)
 			}
+			if why := e.Mean.Why; (strings.HasPrefix(why, "no draws lie") || strings.Contains(why, "so heavy")) && !math.IsNaN(e.Mean.RatioSE) {
+				add("%v: the sd of %s is %g ± %g times as large, but %s", x, a.Params[j].Name, e.Mean.Ratio, e.Mean.RatioSE, why)
+			}
 			moments = moments && (x.Verdict != assess.Negligible || e.Mean.Verdict == assess.Negligible)
 		}
 	}

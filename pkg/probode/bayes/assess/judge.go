@@ -117,10 +117,12 @@ func (a *assessment) effects(inf *Inference, r *result) {
 	for k, q := range a.quantities {
 		e := Effect{Median: a.shift(byQuantiles, r, k), Mean: a.shift(byMoments, r, k)}
 		for by, s := range []*Shift{&e.Median, &e.Mean} {
+			if s.Why = a.unknown(estimate.Measure(by), r, k); s.Why != "" {
+				s.withoutErrors()
+				continue
+			}
 			s.Verdict, s.Why = s.judge(a.out.Threshold, a.out.standardErrors(), a.unseen(estimate.Measure(by), r, k))
-			if why := a.unknown(estimate.Measure(by), r, k); why != "" {
-				s.Verdict, s.Why = Undecided, why
-			} else if by == int(byQuantiles) && s.Verdict == Undecided && (r.gaps[k] || a.y.gaps[k]) {
+			if by == int(byQuantiles) && s.Verdict == Undecided && (r.gaps[k] || a.y.gaps[k]) {
 				s.Why = saidGap
 			}
 		}
@@ -148,6 +150,12 @@ func (a *assessment) shift(by estimate.Measure, r *result, k int) Shift {
 	// Carlo error of this spread contributes to the standard error of the bias.
 	s.BiasSE = math.Hypot(s.BiasSE, s.Bias*x.SpreadSE/x.Spread)
 	return s
+}
+
+// withoutErrors removes errors that cannot be trusted, so that none is printed.
+func (s *Shift) withoutErrors() {
+	nan := math.NaN()
+	s.CenterSE, s.SpreadSE, s.BiasSE, s.RatioSE = nan, nan, nan, nan
 }
 
 // unknown says why the standard errors of quantity k, or the quantity itself, cannot be

@@ -26,8 +26,8 @@ const (
 	// Parts with less than the share judgedPart of the mass would have too few draws. The
 	// certificate checks their modes, too.
 	judgedPart = 0.05
-	// There is no verdict on mean and sd if a mode without draws could shift them by more
-	// than unvisitedSize times the threshold.
+	// The errors of mean and sd are not known if a mode that was found has no draws and
+	// could shift them by more than unvisitedSize times the threshold.
 	unvisitedSize = 0.5
 
 	// The error of the reference is measured at referenceDraws draws, and at most the share

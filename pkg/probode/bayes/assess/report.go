@@ -202,7 +202,7 @@ func (inf *Inference) by() string {
 // An Effect describes how the solver's error changes the posterior of one parameter.
 type Effect struct {
 	Median Shift // of the median and of half the width of the central 68 % interval
-	Mean   Shift // of the mean and the standard deviation; NaN if they are not known
+	Mean   Shift // of the mean and the standard deviation
 
 	// If several modes of the reference posterior each contain at least a twentieth of
 	// the mass, Within holds the effects inside each of these modes. A bias in Within is
@@ -215,7 +215,8 @@ type Effect struct {
 }
 
 // A Shift compares a candidate with the reference posterior. The embedded CenterSpread
-// holds the centre and the spread of the candidate.
+// holds the centre and the spread of the candidate. If the draws do not tell how large the
+// errors of these numbers are, all standard errors are NaN, and Why is the reason.
 type Shift struct {
 	CenterSpread
 	Bias, BiasSE   float64 // (centre − centre of the reference posterior) / spread of the reference posterior

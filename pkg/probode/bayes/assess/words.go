@@ -352,15 +352,18 @@ func where(names []string, theta []float64, all []ModeShare) string {
 // plusMinus formats a number with its standard error. The standard error has two
 // significant digits, unless this would need fewer than two or more than four decimals.
 func plusMinus(v, se float64, signed bool) string {
-	if math.IsNaN(v) || math.IsNaN(se) {
+	if math.IsNaN(v) {
 		return "?"
 	}
-	digits := 2
+	digits, size, format := 2, "?", "%.*f ± %s"
 	if se > 0 {
 		digits = min(4, max(2, 1-int(math.Floor(math.Log10(se)))))
 	}
-	if signed {
-		return fmt.Sprintf("%+.*f ± %.*f", digits, v, digits, se)
+	if !math.IsNaN(se) {
+		size = fmt.Sprintf("%.*f", digits, se)
 	}
-	return fmt.Sprintf("%.*f ± %.*f", digits, v, digits, se)
+	if signed {
+		format = "%+.*f ± %s"
+	}
+	return fmt.Sprintf(format, digits, v, size)
 }
