@@ -101,7 +101,7 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	now.Span = [2]float64{start, max(start, lastSwitch(r.q, theta, start+restLast)) + 1}
 	peak, quiet := make([]float64, d), 0
 	for {
-		x2, slope2, err := r.solve(&now, theta, slopes)
+		x2, slope2, err := r.solve(methods.Radau{}, &now, theta, slopes)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -151,7 +151,7 @@ func (r *steadyFinder) periodic(theta []float64) (x, slope []float64, err error)
 	x = all[n:]
 	r.q.Initial(x, theta)
 	for i := range most {
-		end, jac, err := whole.solve(q, all, i >= plain)
+		end, jac, err := whole.solve(methods.Auto{}, q, all, i >= plain)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -212,13 +212,15 @@ func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	return last
 }
 
-func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
+// solve is by Radau over spans of any length, where steps soon exceed all times of the
+// model. An interval between doses often needs no implicit steps.
+func (r *steadyFinder) solve(m probode.Method, q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}}
-	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
+	path, err := probode.Setup{Method: m, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
 	if err != nil {
 		return nil, nil, err
 	}
-	d, n, m := q.Dim(), len(theta), len(r.along)
+	d, n, along := q.Dim(), len(theta), len(r.along)
 	x = make([]float64, d)
 	if !slopes {
 		return x, nil, path.States(r.ctx, x, theta, nil)
@@ -226,7 +228,7 @@ func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (
 	if path, err = path.(probode.Holdable).Hold(r.ctx, theta); err != nil {
 		return nil, nil, err
 	}
-	directions, dx := make([]float64, m*n), make([]float64, m*d)
+	directions, dx := make([]float64, along*n), make([]float64, along*d)
 	for i, j := range r.along {
 		directions[i*n+j] = 1
 	}
