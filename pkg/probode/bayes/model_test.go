@@ -649,7 +649,7 @@ func TestBadPosterior(t *testing.T) {
 		"the rows are empty":                                           func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
 		"the number of names is 2 and the number of columns is 1":      func(p *bayes.Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
 		"errors of column 1: the distribution is nil":                  func(p *bayes.Posterior) { p.Experiments[0].Errors = []bayes.Likelihood{nil} },
-		`the prior of "sigma" extends down to −∞, but the parameter is Sigma of Gaussian, which must be positive: use Positive`: func(p *bayes.Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
+		`the prior of "sigma" extends down to −∞, but the parameter is Sigma of Gaussian, which must be positive: want one of positive numbers`: func(p *bayes.Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
 		`the prior of "sigma" extends down to -1, but the parameter is Sigma of StudentT`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Uniform{Min: -1, Max: 1}
 			p.Experiments[0].Errors[0] = bayes.StudentT{Nu: bayes.Known(4), Sigma: bayes.Unknown("sigma")}
@@ -662,7 +662,7 @@ func TestBadPosterior(t *testing.T) {
 			p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5}
 			p.Experiments[0].Errors[0] = bayes.NegativeBinomial{bayes.Unknown("sigma")}
 		},
-		`the prior of "a" extends down to −∞, but the parameter is α, which cannot be negative: use Positive`: func(p *bayes.Posterior) {
+		`the prior of "a" extends down to −∞, but the parameter is α, which cannot be negative: want one of positive numbers`: func(p *bayes.Posterior) {
 			p.Params = append(p.Params, bayes.Param{Name: "a", Prior: distuv.Normal{Mu: 0.05, Sigma: 0.1}, Natural: true})
 			p.AlphaParam = "a"
 		},

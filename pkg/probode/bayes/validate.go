@@ -95,7 +95,7 @@ func (v *validator) positive(name, what string) error {
 	if math.IsInf(v.supports[i].lo, -1) {
 		low = "−∞"
 	}
-	return fmt.Errorf("the prior of %q extends down to %s, but the parameter is %s: use Positive, Truncated or another distribution of positive numbers", name, low, what)
+	return fmt.Errorf("the prior of %q extends down to %s, but the parameter is %s: want one of positive numbers, such as one truncated at 0", name, low, what)
 }
 
 func (v *validator) alpha() error {
