@@ -39,6 +39,18 @@ func (e *Instance) Shown() int {
 	return n
 }
 
+// Replaces reports whether the condition sets the parameter, so that its own value has no
+// effect on the experiment.
+func (e *Instance) Replaces(id string) bool {
+	i := slices.IndexFunc(e.model.conditions, func(c condition) bool { return c.id == e.Condition })
+	if i < 0 || e.preequilibration != "" {
+		return false
+	}
+	set := e.model.conditions[i].set
+	return slices.ContainsFunc(set, func(s setting) bool { return s.id == id }) &&
+		!slices.ContainsFunc(set, func(s setting) bool { return slices.Contains(s.value.Symbols(), id) })
+}
+
 type index struct {
 	m           *Model
 	params      map[string]bool

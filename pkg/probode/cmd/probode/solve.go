@@ -161,9 +161,10 @@ type solution struct {
 	seed               uint64
 	free               bool // neither a method nor a step is given
 
-	warnings []string // about -model
-	shown    int      // the number of components in the table; a model may have more
-	observed []string // of -model
+	warnings []string                    // about -model
+	shown    int                         // the number of components in the table; a model may have more
+	observed []string                    // of -model
+	replaces func(parameter string) bool // likewise
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
 
@@ -283,7 +284,11 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 		return nil, err
 	}
 	names := paramNames(p)
-	if err := assignments("at", s.theta, names, strings.Join(names, ", "), func(i int, v float64) { p.Theta[i] = v }); err != nil {
+	if err := assignments("at", s.theta, names, strings.Join(names, ", "), func(i int, v float64) {
+		if p.Theta[i] = v; s.replaces != nil && s.replaces(names[i]) {
+			fmt.Fprintf(os.Stderr, "warning: -at %s: the condition sets this parameter, so the value has no effect\n", names[i])
+		}
+	}); err != nil {
 		return nil, err
 	}
 	if s.span != "" {
@@ -326,7 +331,7 @@ func (s *solution) named() (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.shown = e.Shown()
+	s.shown, s.replaces = e.Shown(), e.Replaces
 	if s.observed, s.observe, err = m.Observables(e); err != nil {
 		return nil, fmt.Errorf("-model: %w", err)
 	}

@@ -204,6 +204,23 @@ data: |
 	}
 }
 
+// A value of a parameter that the condition sets has no effect, and solve says so.
+func TestSolveAtAReplacedParameter(t *testing.T) {
+	model := textFile(t, t.TempDir(), "m.yaml", `parameters: [{parameterId: k, nominalValue: 1}, {parameterId: own, nominalValue: 2}, {parameterId: a, nominalValue: 3}]
+odes: [{stateId: x, rightHandSide: -k * x, initialValue: a}]
+conditions: [{conditionId: one, k: own}, {conditionId: two, a: 5, x: a}, {conditionId: three}]
+`)
+	for _, c := range []struct {
+		condition, at string
+		warned        bool
+	}{{"one", "k=3", true}, {"one", "own=3", false}, {"two", "k=3", false}, {"two", "a=3", false}, {"three", "k=3", false}} {
+		said := stderr(t, func() { table(t, "-model", model, "-condition", c.condition, "-span", "0,1", "-times", "1", "-at", c.at) })
+		if strings.Contains(said, "so the value has no effect") != c.warned || strings.Count(said, "\n") > 1 {
+			t.Errorf("%s, %s: %q", c.condition, c.at, said)
+		}
+	}
+}
+
 // The columns of an ensemble are those of the seed, and its quantiles enclose
 // its median.
 func TestSolvePaths(t *testing.T) {
