@@ -134,7 +134,7 @@ func TestSample(t *testing.T) {
 // What is said of several modes, at the end.
 func TestSampleModes(t *testing.T) {
 	out := runCommand(t, sampleVerb, "-case", "dragons", "-step", "0.5", "-scheme", "deterministic", "-draws", "200", "-dir", filepath.Join(t.TempDir(), "runs"), "-quiet")
-	for _, want := range []string{"4 of 4 chains", "beta0 = 49.11, beta1 = 4.911", "0.0671", "phantom", "reference", "only once"} {
+	for _, want := range []string{"4 of 4 chains", "beta0 = 49.11, beta1 = 4.911", "0.0689", "phantom", "reference", "only once"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
