@@ -214,7 +214,9 @@ conditions: [{conditionId: one, k: own}, {conditionId: two, a: 5, x: a}, {condit
 		condition, at string
 		warned        bool
 	}{{"one", "k=3", true}, {"one", "own=3", false}, {"two", "k=3", false}, {"two", "a=3", false}, {"three", "k=3", false}} {
-		said := stderr(t, func() { table(t, "-model", model, "-condition", c.condition, "-span", "0,1", "-times", "1", "-at", c.at) })
+		said := stderr(t, func() {
+			table(t, "-model", model, "-condition", c.condition, "-span", "0,1", "-times", "1", "-at", c.at)
+		})
 		if strings.Contains(said, "so the value has no effect") != c.warned || strings.Count(said, "\n") > 1 {
 			t.Errorf("%s, %s: %q", c.condition, c.at, said)
 		}
