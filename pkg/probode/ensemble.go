@@ -158,7 +158,14 @@ type block struct {
 func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gathering, error) {
 	g := &gathering{Settings: s, n: n, workers: make([]*worker, cmp.Or(s.Workers, runtime.GOMAXPROCS(0)))}
 	var err error
-	if g.solver, g.theta, err = s.solver(ctx, p, m); err != nil {
+	if g.theta, err = p.Parameters(s.Theta); err != nil {
+		return nil, err
+	}
+	mesh := cmp.Or[Mesh](s.Mesh, Uniform(s.StepSize))
+	if g.solver, err = (Setup{Method: m, Mesh: mesh, Scaling: s.Scaling, Alpha: s.Alpha}).Solver(ctx, p, g.theta, s.Times); err != nil {
+		return nil, err
+	}
+	if err := g.solver.MoveTo(g.theta); err != nil {
 		return nil, err
 	}
 	if g.index, err = g.solver.Grid().Index(s.Times); err != nil {
@@ -180,23 +187,6 @@ func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gat
 		g.sketch = quantile.New(size, s.Quantiles, len(g.workers))
 	}
 	return g, nil
-}
-
-// solver returns a Solver with the settings s, on the grid for θ.
-func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, []float64, error) {
-	theta, err := p.Parameters(s.Theta)
-	if err != nil {
-		return nil, nil, err
-	}
-	mesh := s.Mesh
-	if mesh == nil {
-		mesh = Uniform(s.StepSize)
-	}
-	solver, err := Setup{Method: m, Mesh: mesh, Scaling: s.Scaling, Alpha: s.Alpha}.Solver(ctx, p, theta, s.Times)
-	if err != nil {
-		return nil, nil, err
-	}
-	return solver, theta, solver.MoveTo(theta)
 }
 
 // fits returns an error if the ensemble does not fit in memory.
