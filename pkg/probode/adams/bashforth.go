@@ -84,7 +84,7 @@ func (a *bashforth) localError(dst []float64, s *probode.Step) error {
 }
 
 func (a *bashforth) run(r *probode.Run) (int, error) {
-	d, f, h, theta, scale := a.d, a.p.F, r.H, r.Theta, r.Scale
+	d, f, h, theta := a.d, a.p.F, r.H, r.Theta
 	var b [5]float64
 	beta := a.beta.uniform
 	for j, v := range beta {
@@ -111,17 +111,26 @@ func (a *bashforth) run(r *probode.Run) (int, error) {
 				}
 			}
 		}
-		for k, v := range part(r.Xi, n, d) {
-			next[k] += scale[k] * v
-		}
-		for k, v := range part(r.Added, n, d) {
-			next[k] += v
-		}
-		if err := diverged(next); err != nil {
+		if err := a.noise(r, n, next); err != nil {
 			return n, err
 		}
 	}
 	return len(r.T) - 1, nil
+}
+
+// noise adds the noise of step n. In a function of its own, its loops keep their registers.
+func (a *bashforth) noise(r *probode.Run, n int, next []float64) error {
+	if xi := r.Xi; xi != nil {
+		scale := r.Scale[:len(next)]
+		for k, v := range xi[n*len(next):][:len(next)] {
+			next[k] += scale[k] * v
+		}
+	} else if r.Added != nil {
+		for k, v := range r.Added[n*len(next):][:len(next)] {
+			next[k] += v
+		}
+	}
+	return diverged(next)
 }
 
 func (a *bashforth) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
