@@ -101,11 +101,13 @@ func (q *search) weigh(ctx context.Context, modes []*bayes.Mode) error {
 	var points [][]float64
 	src := rand.NewPCG(1, 0)
 	for _, m := range modes {
-		if t, ok := distmv.NewStudentsT(m.U, m.Shape, nu, src); ok {
-			mixture = append(mixture, t)
-			for range around {
-				points = append(points, t.Rand(nil))
-			}
+		t, ok := distmv.NewStudentsT(m.U, m.Shape, nu, src)
+		if !ok {
+			return nil // nothing is known of the masses
+		}
+		mixture = append(mixture, t)
+		for range around {
+			points = append(points, t.Rand(nil))
 		}
 	}
 	logs, err := q.values(ctx, points, nil)
@@ -131,8 +133,9 @@ func (q *search) weigh(ctx context.Context, modes []*bayes.Mode) error {
 	for k, m := range modes {
 		gaussian[k] = m.LogMass
 	}
+	total := floats.LogSumExp(gaussian)
 	for k, m := range modes {
-		m.LogMass = floats.LogSumExp(gaussian) + math.Log(shares[k])
+		m.LogMass = total + math.Log(shares[k])
 	}
 	return nil
 }
