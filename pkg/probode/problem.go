@@ -124,7 +124,7 @@ type Problem struct {
 
 	// Symbolic is true if a program has derived FJ, FTheta, Pullback, Band, Autonomous and
 	// Noiseless from formulas of f. A Solver then does not compare them with F, because it
-	// could find only rounding errors.
+	// could find only rounding errors. Code that replaces F or one of them sets it to false.
 	Symbolic bool
 
 	// States and Params name the components of x and θ. If States is nil, the names are
